@@ -19,7 +19,8 @@ STORES = $(shell $(GO) list ./itest/store/sqlite ./itest/store/handlers ./itest/
 BINARY = $(shell $(GO) list ./cmd/semel ./itest/source/kafka/takeover ./itest/store/pgxstore)
 LONGEST = $(shell $(GO) list ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
 SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/...))
-RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
+LONGEST_RACED = $(shell $(GO) list ./consumer ./kafka)
+RACED = $(LONGEST_RACED) $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) $(LONGEST_RACED) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
 
 .PHONY: test verify lint simulate mutation proof bench docs example vet
 
@@ -71,7 +72,7 @@ pure:
 	nice -n 19 $(TEST) $(PURE)
 raced:
 	scripts/services install python3 node prometheus
-	nice -n 19 $(TEST) $(RACE) $(RACED)
+	nice -n 19 $(TEST) $(RACE) -p 3 $(RACED)
 stores:
 	scripts/services install redis
 	scripts/services with postgres pgbouncer kafka -- sh -c "$(TEST) $(MEASURED) -run '^TestStore$$' ./itest/store/pgxstore && $(TEST) $(MEASURED) -p 4 -parallel 8 $(STORES)"

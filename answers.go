@@ -16,34 +16,35 @@ func (d Decision) String() string {
 	}, d, "Decision")
 }
 
-// Besides nil, a handler returns one of the following errors. Every error rolls back what the handler wrote for
-// this message; other messages of the batch are not affected. Any other error means that the message is retried.
+// A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for
+// this message. Other messages of the batch are not affected. After any other error, the message is retried.
 
 // Decision is what a handler decides about its message. The errors of Retry, Permanent, Park and the other
-// functions below carry one.
+// functions below contain a Decision.
 type Decision uint8
 
 const (
-	// DecideRetry: run the handler again later.
+	// DecideRetry means that the handler runs again later.
 	DecideRetry Decision = iota + 1
-	// DecidePermanent: a retry cannot succeed; consumer.RetryPolicy.OnExhausted says what happens to the message.
+	// DecidePermanent means that a retry cannot succeed. The message ends as consumer.RetryPolicy.OnExhausted
+	// says.
 	DecidePermanent
-	// DecidePark: park the message for a person.
+	// DecidePark means that the message is parked for a person.
 	DecidePark
-	// DecideDiscard: close the message without an effect.
+	// DecideDiscard means that the message is closed without an effect.
 	DecideDiscard
-	// DecideDuplicate: the effect exists already, because a unique constraint rejected it.
+	// DecideDuplicate means that the effect exists already, because a unique constraint rejected it.
 	DecideDuplicate
-	// DecidePreconditionFailed: a guarded statement changed no row.
+	// DecidePreconditionFailed means that a guarded statement changed no row.
 	DecidePreconditionFailed
-	// DecideUnknown: the outcome of a call is unknown; run the handler again later.
+	// DecideUnknown means that the outcome of a call is unknown. The handler runs again later.
 	DecideUnknown
 )
 
-// HandlerError is an error with a decision.
+// HandlerError is an error that contains a decision.
 type HandlerError struct {
 	Decision Decision
-	// After is the delay that RetryAfter asks for; 0 means the delay of the policy.
+	// After is the delay that the handler has passed to RetryAfter. 0 means the delay of the policy.
 	After  time.Duration
 	Reason Reason
 	Err    error
@@ -62,8 +63,8 @@ func (e *HandlerError) Error() string {
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Retry asks for another attempt after the delay of the policy. Like the other functions here that take an error,
-// it returns nil if err is nil.
+// Retry asks for another attempt after the delay of the policy. If err is nil, Retry returns nil. The other
+// functions of this file that take an error do the same.
 func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt after at least d. If d is longer than consumer.Config.MaxInMemoryWait, the
@@ -76,13 +77,14 @@ func RetryAfter(err error, d time.Duration) error {
 	return &HandlerError{Decision: DecideRetry, After: max(d, 0), Err: err}
 }
 
-// Unknown says that the outcome of a call is unknown: the call may have taken effect, but its response was lost or
-// came too late. The message is retried after the delay of the policy.
+// Unknown says that the outcome of a call is unknown: the call may have had its effect, but its response was
+// lost or came too late. The message is retried after the delay of the policy.
 //
-// A consumer of consumer.NewLeased stores with the row that the outcome is unknown, until it is found out. Once
-// consumer.Provider.Window has passed, the call is not repeated. In such a consumer an error without a decision
-// and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that this attempt had no effect,
-// unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
+// A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is
+// determined. After consumer.Provider.Window has passed, the call is not repeated. In such a consumer an
+// error without a decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that
+// this attempt had no effect, unless they wrap an error of Unknown. Package leasedkey treats the errors of
+// its calls in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil
@@ -108,8 +110,8 @@ func Discard(reason string) error {
 	return &HandlerError{Decision: DecideDiscard, Reason: Reason(reason)}
 }
 
-// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert. The
-// message is settled as a duplicate.
+// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert.
+// The message is acked as a duplicate.
 func Duplicate(err error) error {
 	if err == nil {
 		return nil
@@ -117,15 +119,15 @@ func Duplicate(err error) error {
 	return &HandlerError{Decision: DecideDuplicate, Err: err}
 }
 
-// PreconditionFailed says that a guarded statement (… where status = 'awaiting') changed no row.
-// consumer.Config.OnPrecondition decides what happens to the message.
+// PreconditionFailed says that a guarded statement (… where status = 'awaiting') changed no row. The message
+// ends as consumer.Config.OnPrecondition says.
 func PreconditionFailed(what string) error {
 	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
-// OneRow turns the result of a guarded statement, such as a sql.Result, into the error that the handler returns.
-// OneRow returns err if err is not nil, PreconditionFailed if the statement did not change exactly one row, and
-// otherwise nil. For pgx use pgxstore.OneRow.
+// OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler
+// returns. If err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow
+// returns PreconditionFailed. Otherwise OneRow returns nil. For pgx use pgxstore.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

@@ -7,19 +7,20 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// correlationHeaders are the headers of an incoming message that may contain a correlation id; the first one
-// counts.
+// correlationHeaders are the headers of an incoming message that may contain a correlation id. The first
+// header that exists is used.
 var correlationHeaders = [...]string{semelheader.Correlation, "ce-correlationid", "correlation-id", "x-correlation-id"}
 
-// Causation returns the headers for an output that m causes:
+// Causation returns the headers for a message that is sent because of m:
 //   - semel-causation-id: the id of m;
-//   - semel-correlation-id: the correlation id of m, which is the first of the headers semel-correlation-id,
-//     ce-correlationid, correlation-id and x-correlation-id; without one of them the id of m;
+//   - semel-correlation-id: the correlation id of m. This is the value of the first existing header of
+//     semel-correlation-id, ce-correlationid, correlation-id and x-correlation-id. If none exists, it is the id
+//     of m;
 //   - traceparent and tracestate: the trace context of m, from its headers or, if the transport has none, from
 //     its CloudEvents attributes (ce-traceparent, ce-tracestate).
 //
-// Control characters in ids are escaped, so that an id cannot forge a header. If m has no id, only the headers
-// that m brought are returned.
+// Control characters in ids are escaped, so that an id cannot forge a header. If m has no id, Causation
+// returns only those headers that m itself has.
 func (m *Message) Causation() Headers {
 	id := m.Identity.ID
 	if id == "" {
@@ -30,11 +31,11 @@ func (m *Message) Causation() Headers {
 	out = out.with(semelheader.Correlation, m.correlation(id))
 	of, parent := m.traceparent()
 	if parent == nil {
-		return out // a tracestate without a traceparent means nothing (W3C Trace Context, section 3.3)
+		return out // a tracestate without a traceparent has no meaning (W3C Trace Context, section 3.3)
 	}
 	out = append(out, Header{headerTraceparent, parent})
 	for i := range m.Headers {
-		if strings.EqualFold(m.Headers[i].Name, of+headerTracestate) { // the header may be repeated; the order matters
+		if strings.EqualFold(m.Headers[i].Name, of+headerTracestate) { // the header may be repeated, and the order matters
 			out = append(out, Header{headerTracestate, m.Headers[i].Value})
 		}
 	}

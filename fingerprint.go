@@ -1,10 +1,10 @@
 package semel
 
-// Fingerprint identifies the content of a message. The zero value means that there is none, and conflicts with no
-// other.
+// Fingerprint identifies the content of a message. The zero value means that there is no fingerprint. It
+// conflicts with no other fingerprint.
 type Fingerprint struct {
-	// Version is the version of the rule that computed the fingerprint; 0 means that there is none. Only
-	// fingerprints with the same version are compared.
+	// Version is the version of the rule that computed the fingerprint. 0 means that there is no fingerprint.
+	// Only fingerprints with the same version are compared.
 	Version uint8
 	Sum     [16]byte
 }

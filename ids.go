@@ -9,26 +9,27 @@ import (
 )
 
 // IdempotencyKey returns the idempotency key to pass to a provider with the call of this step ("charge",
-// "refund"). IdempotencyKey is the same for every attempt, copy and replay of the message, and different for
-// other steps, messages, sources and consumers.
+// "refund"). The key is the same for every attempt, copy and replay of the message. The key differs for other
+// steps, messages, sources and consumers.
 //
-// The key is a UUID of version 8 (RFC 9562, section 5.8) made from a SHA-256 of the consumer, source, id and step,
-// each preceded by its length. IdempotencyKey panics if m has no Identity, because all such messages would share
-// one key. The engine sets Identity before it calls a handler.
+// The key is a UUID of version 8 (RFC 9562, section 5.8), made from a SHA-256 hash of the consumer, source,
+// id and step, each preceded by its length. If m has no Identity, IdempotencyKey panics, because all such
+// messages would share one key. The engine sets Identity before it calls a handler.
 func (m *Message) IdempotencyKey(step string) string {
 	return m.derivedID("idempotency-key/1", step)
 }
 
-// OutputID returns an id for an output that this message causes, with a purpose ("receipt") and a recipient. The
-// id is the same for every attempt, copy and replay. The id is computed like IdempotencyKey and never equal to one.
+// OutputID returns an id for an output of this message, such as a receipt. The output is identified by a
+// purpose ("receipt") and a recipient. The id is the same for every attempt, copy and replay. OutputID
+// computes the id in the same way as IdempotencyKey computes keys, but an id is never equal to a key.
 func (m *Message) OutputID(purpose, recipient string) string {
 	return m.derivedID("output-id/1", purpose, recipient)
 }
 
-// OutputName returns OutputID in a readable form, for systems where people look at ids: consumer, source, id,
-// purpose and recipient, separated by slashes. Bytes other than letters, digits, '.', '-' and '_' are written as %
-// and two hexadecimal digits, so that different parts never give the same name. The name can be three times as
-// long as its parts.
+// OutputName returns OutputID in a readable form, for systems where people look at ids. The name consists of
+// consumer, source, id, purpose and recipient, separated by slashes. Bytes other than letters, digits, '.',
+// '-' and '_' are written as % and two hexadecimal digits, so that different parts never give the same name.
+// The name can be three times as long as its parts.
 func (m *Message) OutputName(purpose, recipient string) string {
 	k := m.mustIdentity()
 	var b strings.Builder

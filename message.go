@@ -12,42 +12,44 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Message is a message as one delivery brought it. A handler must not change it, because later attempts get the
-// same value.
+// Message is a message with the data of one delivery. A handler must not change the message, because later
+// attempts get the same value.
 type Message struct {
 	// Topic is the topic, queue or file from which the message was delivered.
 	Topic string
 	// Key is the producer's routing key; nil if there is none.
 	Key []byte
-	// Headers are the producer's headers in their original order; names may repeat.
+	// Headers are the producer's headers in their original order. A name may occur several times.
 	Headers Headers
 	// Body is the payload, byte for byte.
 	Body []byte
 	// Attributes are the CloudEvents attributes, for transports that do not carry them in headers.
 	Attributes Attributes
-	// Origin is the position of the delivery in the broker. Origin is for logs and for parameters. Origin cannot
-	// be used as identity, because it may differ when the message is delivered again.
+	// Origin is the position of the delivery in the broker. Origin is for logs and for parameters. Do not use
+	// Origin as identity, because it may differ when the message is delivered again.
 	Origin Origin
 	// Identity is set by the engine before a handler sees the message.
 	Identity Key
-	// Attempt is the number of this run of the handler, from 1, counted by this process. Runs that were not
-	// charged to the message are not counted. The engine sets it. A caller of consumer.Consumer.Process sets it to
-	// the broker's delivery count, including this delivery, or leaves it 0 if the broker does not count. If the
-	// broker also counts deliveries that were not attempts, see consumer.Disposition.
+	// Attempt is the number of this run of the handler, from 1, counted by this process. Runs that are no
+	// attempts of the message are not counted. The engine sets Attempt. A caller of consumer.Consumer.Process
+	// sets Attempt to the broker's delivery count, including this delivery. If the broker does not count, the
+	// caller leaves Attempt 0. If the broker also counts deliveries that were not attempts, see
+	// consumer.Disposition.
 	Attempt int
-	// Replayed is the replay that the message is part of; nil if none. The engine sets it. Handlers call Replay
-	// instead, and must not change the value, which all messages of the replay share.
+	// Replayed is the replay to which the message belongs, or nil if there is none. The engine sets Replayed.
+	// Handlers call Replay instead, and must not change the value, because all messages of the replay share
+	// it.
 	Replayed *Replay `json:"-"`
-	// Strict is for Semel only. Semel sets it after it has read Body as strict JSON, so that values can be found
-	// without parsing Body again. Strict is valid only for that slice: it has no effect in a copy of the message
-	// with another Body.
+	// Strict is for Semel only. Semel sets Strict after it has read Body as strict JSON, so that values can
+	// be found without parsing Body again. Strict is valid only for that slice. In a copy of the message with
+	// another Body, Strict has no effect.
 	Strict strictjson.Proof `json:"-"`
 }
 
-// NewMessage returns a message as a handler sees it in its first attempt, with an identity, a body and headers.
-// NewMessage is for tests of handlers, because IdempotencyKey and OutputID panic if a message has no identity. The
-// CloudEvents attributes id and source are set from the identity, and Origin has no coordinates. NewMessage panics
-// if of.ID is empty.
+// NewMessage returns a message as a handler sees it in its first attempt, with an identity, a body and
+// headers. NewMessage is for tests of handlers, because IdempotencyKey and OutputID panic if a message has no
+// identity. NewMessage sets the CloudEvents attributes id and source from the identity. Origin has no
+// position. NewMessage panics if of.ID is empty.
 func NewMessage(of Key, body []byte, headers ...Header) *Message {
 	m := &Message{
 		Headers: headers, Body: body, Attributes: Attributes{ID: of.ID, Source: of.Source},
@@ -67,16 +69,17 @@ type Attributes struct {
 type Origin struct {
 	// Partition is -1 if the broker has no partitions.
 	Partition int32
-	// Written is the broker's timestamp of the record in seconds since 1970; 0 if it has none. See Time.
+	// Written is the broker's timestamp of the record in seconds since 1970, or 0 if there is none. See Time.
 	Written uint32
-	// Offset is the broker's number of the delivery in its lane; for a file, the byte at which the line begins; -1
-	// if there is none.
+	// Offset is the broker's number of the delivery in its lane. For a file, Offset is the byte at which the
+	// line begins. Offset is -1 if there is none.
 	Offset int64
-	// BrokerID is the broker's own id of the message; empty if it has none.
+	// BrokerID is the broker's own id of the message, or empty if there is none.
 	BrokerID string
 }
 
-// Time returns the broker's timestamp of the record, to the second; the zero time if it has none.
+// Time returns the broker's timestamp of the record, to the second. If there is none, Time returns the zero
+// time.
 func (o Origin) Time() time.Time {
 	if o.Written == 0 {
 		return time.Time{}
@@ -102,7 +105,8 @@ type Header struct {
 // Headers are the headers of a message, in the producer's order.
 type Headers []Header
 
-// Get returns the value of the first header with this name, ignoring case, and whether there is one.
+// Get returns the value of the first header with this name. Case is ignored. The bool is false if there is no
+// such header.
 func (h Headers) Get(name string) ([]byte, bool) {
 	for i := range h {
 		if strings.EqualFold(h[i].Name, name) {
@@ -117,23 +121,24 @@ func (h Headers) Get(name string) ([]byte, bool) {
 type Key struct {
 	// Consumer is the name of the consumer. Consumers with different names process messages independently.
 	Consumer string
-	// Source is the name of the producer; it may be empty.
+	// Source is the name of the producer. Source may be empty.
 	Source string
-	// ID has 1 to MaxID bytes of any value.
+	// ID is the producer's id of the message. ID has 1 to MaxID bytes of any value.
 	ID string
 }
 
 // MaxID is the maximum length of an id in bytes. A longer id cannot be used as identity.
 const MaxID = 4096
 
-// ID returns the producer's id of the message: the attribute, or else the header ce-id; empty if there is neither.
+// ID returns the producer's id of the message: the attribute id or, without it, the header ce-id. If there is
+// neither, ID returns an empty string.
 func (m *Message) ID() string { return m.attribute(m.Attributes.ID, "ce-id") }
 
-// Source returns the name of the producer: the attribute, or else the header ce-source.
+// Source returns the name of the producer: the attribute source or, without it, the header ce-source.
 func (m *Message) Source() string { return m.attribute(m.Attributes.Source, "ce-source") }
 
-// Type returns the type of the event: the value that consumer.Config.Type finds, or else the attribute, or else
-// the header ce-type.
+// Type returns the type of the event: the value that consumer.Config.Type finds or, without it, the attribute
+// type or, without it, the header ce-type.
 func (m *Message) Type() string {
 	kind := m.attribute(m.Attributes.Type, "ce-type")
 	if kind == "" {
@@ -142,14 +147,15 @@ func (m *Message) Type() string {
 	return kind
 }
 
-// Subject returns the subject of the event: the attribute, or else the header ce-subject.
+// Subject returns the subject of the event: the attribute subject or, without it, the header ce-subject.
 func (m *Message) Subject() string { return m.attribute(m.Attributes.Subject, "ce-subject") }
 
-// DataSchema returns the schema of the body: the attribute, or else the header ce-dataschema.
+// DataSchema returns the schema of the body: the attribute dataschema or, without it, the header
+// ce-dataschema.
 func (m *Message) DataSchema() string { return m.attribute(m.Attributes.DataSchema, "ce-dataschema") }
 
-// Time returns the producer's timestamp of the event: the attribute, or else the header ce-time in RFC 3339; the
-// zero time if there is none or it is malformed.
+// Time returns the producer's timestamp of the event: the attribute time or, without it, the header ce-time
+// in RFC 3339. If there is neither, or if the header is malformed, Time returns the zero time.
 func (m *Message) Time() time.Time {
 	if !m.Attributes.Time.IsZero() {
 		return m.Attributes.Time
@@ -166,9 +172,9 @@ func (m *Message) attribute(field, header string) string {
 	return string(v)
 }
 
-// JSON decodes the body of m into a T with encoding/json. Its error is permanent, because a retry gets the same
-// body. The text of the error names the position but not the value, so that no payload gets into logs. errors.As
-// finds the error of encoding/json.
+// JSON decodes the body of m into a T with encoding/json. The error of JSON is permanent, because a retry
+// gets the same body. The text of the error names the position but not the value, so that no payload gets
+// into logs. errors.As finds the error of encoding/json.
 func JSON[T any](m *Message) (T, error) {
 	var v T
 	if err := json.Unmarshal(m.Body, &v); err != nil {

@@ -50,7 +50,8 @@ func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("charge "+m.IdempotencyKey("charge"), int64(order.Amount))
 }
 
-// A handler is a function, so its test calls it with a transaction of a store and a message that has an identity.
+// A handler is a function. Its test calls the function with a transaction of a store and with a message that
+// has an identity.
 func ExampleNewMessage() {
 	ctx, st := context.Background(), memstore.New()
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"Amount": 12}`))

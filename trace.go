@@ -9,7 +9,7 @@ import (
 const (
 	headerTraceparent = "traceparent"
 	headerTracestate  = "tracestate"
-	// insideEvent is the prefix of these names if they are CloudEvents attributes.
+	// insideEvent is the prefix of these names when they are CloudEvents attributes.
 	insideEvent = "ce-"
 )
 
@@ -17,11 +17,11 @@ const (
 // section 3).
 type TraceContext struct {
 	TraceID [16]byte
-	// SpanID is the span in which the message was sent: the parent of later spans.
+	// SpanID is the span in which the message was sent. Later spans have this span as their parent.
 	SpanID [8]byte
 	// Flags are the trace-flags: bit 0 means that the trace is sampled.
 	Flags byte
-	// State is the tracestate, unparsed; several headers are joined by commas.
+	// State is the tracestate, unparsed. If there are several headers, they are joined by commas.
 	State string
 }
 
@@ -37,10 +37,10 @@ func (t TraceContext) Traceparent() string {
 	return string(hex.AppendEncode(append(b, '-'), []byte{t.Flags}))
 }
 
-// TraceContext returns the trace context of m and reports whether there is a valid one. TraceContext reads the
-// headers traceparent and tracestate or, if the transport has none, the CloudEvents attributes with these names.
-// If the span of the message is recorded (measure.Tracer), a handler gets that span, so that calls of the handler
-// become its children.
+// TraceContext returns the trace context of m. The bool is false if m has no valid trace context.
+// TraceContext reads the headers traceparent and tracestate. If the transport has no such headers,
+// TraceContext reads the CloudEvents attributes with these names. If the span of the message is recorded
+// (measure.Tracer), a handler gets that span, so that the spans of the handler's calls become its children.
 func (m *Message) TraceContext() (TraceContext, bool) {
 	of, parent := m.traceparent()
 	t, ok := parseTraceparent(parent)
@@ -50,7 +50,7 @@ func (m *Message) TraceContext() (TraceContext, bool) {
 	return t, ok
 }
 
-// Sampled reports whether m has a trace context that is sampled. Sampled does not allocate.
+// Sampled reports whether m has a trace context that is sampled. Sampled does not allocate memory.
 func (m *Message) Sampled() bool {
 	_, parent := m.traceparent()
 	if len(parent) < traceparentLength || !sampledDigit(parent[traceparentLength-1]) {
@@ -60,8 +60,8 @@ func (m *Message) Sampled() bool {
 	return ok
 }
 
-// sampledDigit reports whether the last digit of trace-flags has bit 0 set. parseTraceparent checks that it is a
-// digit.
+// sampledDigit reports whether the last digit of trace-flags has bit 0 set. parseTraceparent checks that the
+// byte is a digit.
 func sampledDigit(c byte) bool {
 	if c >= 'a' {
 		return (c-'a')&1 != 0 // b, d, f
@@ -69,7 +69,8 @@ func sampledDigit(c byte) bool {
 	return c&1 != 0
 }
 
-// WithTraceContext returns a copy of m with trace context t. The copy shares everything except the headers with m.
+// WithTraceContext returns a copy of m with trace context t. The copy has its own headers and shares all
+// other data with m.
 func (m *Message) WithTraceContext(t TraceContext) *Message {
 	out := *m
 	out.Headers = make(Headers, 0, len(m.Headers)+2)
@@ -92,12 +93,12 @@ func isTrace(name string) bool {
 	return strings.EqualFold(name, headerTraceparent) || strings.EqualFold(name, headerTracestate)
 }
 
-// traceparent returns the traceparent that counts, and the prefix of its name. The header of the transport comes
-// before the CloudEvents attribute, because it is newer. parent is nil if there is none.
+// traceparent returns the valid traceparent and the prefix of its name. The header of the transport is
+// preferred to the CloudEvents attribute, because the header is newer. If there is neither, parent is nil.
 func (m *Message) traceparent() (of string, parent []byte) {
 	var inside []byte
 	for i := range m.Headers {
-		switch name := m.Headers[i].Name; len(name) { // compare lengths first: most names differ in them
+		switch name := m.Headers[i].Name; len(name) { // compares lengths first, because most names have another length
 		case len(headerTraceparent):
 			if strings.EqualFold(name, headerTraceparent) {
 				return "", m.Headers[i].Value
@@ -125,8 +126,8 @@ func (m *Message) tracestate(of string) string {
 // traceparentLength is the length of a traceparent in version 00.
 const traceparentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-// parseTraceparent parses a traceparent as section 3.2 requires: an unknown version is parsed like version 00 and
-// may have more fields; upper-case digits are invalid.
+// parseTraceparent parses a traceparent as section 3.2 requires. An unknown version is parsed like version 00
+// and may have more fields. Upper-case digits are invalid.
 func parseTraceparent(s []byte) (t TraceContext, ok bool) {
 	if len(s) < traceparentLength || s[2] != '-' || s[35] != '-' || s[52] != '-' {
 		return t, false

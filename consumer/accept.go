@@ -14,11 +14,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Accept receives messages into the store's inbox in a transaction that the caller has opened, for webhooks,
-// outboxes and jobs of your own. The store must implement store.CallerTx. When tx commits, the messages wait in
-// the inbox and the consumer processes them. A verdict other than Fresh means that the message was received
-// before, as Verdict.Was says, or that it conflicts with such a message. Confirm messages to their sender only
-// after tx has committed.
+// Accept receives messages into the store's inbox in a transaction that the caller has opened. Accept is for
+// webhooks, outboxes and jobs of your own. The store must implement store.CallerTx. When tx commits, the
+// messages wait in the inbox and the consumer processes them. The verdict of a new message is Fresh. Any
+// other verdict means that the same message was received before (Verdict.Was is the recorded result), or that
+// the message conflicts with a received message. Confirm messages to their sender only after tx has
+// committed.
 //
 // After an error the caller must roll tx back. A message without a usable identity gives an *identity.Error before
 // anything is written. A message that is older than the retention gives semel.ErrOld.
@@ -60,8 +61,8 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	return verdicts, err
 }
 
-// readAll reads messages that will be received. readAll gets the scopes of their identities from the store,
-// unless the store assigns scopes in the marking transaction.
+// readAll reads messages that will be received. If the store does not look up the numbers of sources in the
+// marking transaction, readAll looks up these numbers in advance.
 func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*delivery.Delivery, error) {
 	all := make([]*delivery.Delivery, len(messages))
 	var unknown []scopes.Of
@@ -82,7 +83,7 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 }
 
 // tooOld returns an error if a message is older than the retention. The caller must then roll the transaction
-// back, because that removes the mark.
+// back, because the rollback removes the marker of the old message.
 func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
 	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
@@ -93,7 +94,7 @@ func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) erro
 	return nil
 }
 
-// markIn returns the mark of a message for a transaction of the caller.
+// markIn returns the marker of a message for a transaction of the caller.
 func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, as store.Outcome) (store.Mark, error) {
 	it := &p.Item
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}

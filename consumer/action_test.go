@@ -16,7 +16,7 @@ func TestEveryEndingOfAPolicyIsTheMachinesOfThatName(t *testing.T) {
 			t.Errorf("%s is the machine's %d, not %d", then, got, ending)
 		}
 	}
-	// A new action needs a case in the switch and an entry here.
+	// A new action needs a case in Action.String and an entry in want.
 	if next := Action(len(want)); next.String() != "Action(6)" {
 		t.Errorf("%s is not tested", next)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// finite is a listSource that waits at its end and reports whether it is there.
+// finite is a listSource that waits after its last message. atEnd reports whether the source waits there.
 type finite struct {
 	*listSource
 	atEnd func() bool

@@ -19,13 +19,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// benchBatch is how many messages share a transaction in the benchmarks.
+// benchBatch is the number of messages that share a transaction in the benchmarks.
 const benchBatch = 500
 
-// benchBody is 200 bytes of JSON.
+// benchBody has 200 bytes of JSON.
 const benchBody = `{"payment":"5f0c9a52-7c2e-4f0a-9d53-1d0f3a6f2f11","account":"DE89370400440532013000","amount":"129.95","currency":"EUR","purpose":"invoice 2026-001842","created":"2026-01-07T09:31:07Z","version":3,"b":1}`
 
-// benchMessages returns n messages with different identities; their bodies are those of of, in turn.
+// benchMessages returns n messages with different identities. The messages take their bodies from of, in
+// turn.
 func benchMessages(n int, of ...[]byte) []*semel.Message {
 	all := make([]semel.Message, n)
 	out := make([]*semel.Message, n)
@@ -36,10 +37,10 @@ func benchMessages(n int, of ...[]byte) []*semel.Message {
 	return out
 }
 
-// touch is the effect of the benchmarks: a counter of the message's account.
+// touch is the effect of the benchmarks. It increments a counter of the message's account.
 func touch(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("account", 1) }
 
-// perMessage reports time and allocations for each message of f, which handles n messages.
+// perMessage runs f, which handles n messages, and reports time and allocations per message.
 func perMessage(b *testing.B, n int, f func()) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -55,8 +56,9 @@ func perMessage(b *testing.B, n int, f func()) {
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(n), "B/message")
 }
 
-// BenchmarkNothing measures the same store and handler without the engine: identity computed by hand, batches of
-// 500, one goroutine. The difference to a benchmark of the engine is the cost of the engine.
+// BenchmarkNothing measures the same store and handler without the engine: the benchmark computes identities
+// itself and uses batches of 500 and one goroutine. The difference between BenchmarkNothing and
+// BenchmarkEngine is the cost of the engine.
 func BenchmarkNothing(b *testing.B) {
 	store := memstore.New()
 	scope, err := store.Scope(b.Context(), "billing", "", 0)
@@ -93,8 +95,8 @@ func byHand(b *testing.B, st *memstore.Store, scope int64, messages []*semel.Mes
 	}
 }
 
-// BenchmarkEngine measures a run over messages in a broker in memory. All are fresh, with one lane for each
-// worker.
+// BenchmarkEngine measures a run over messages of a broker in memory. All messages are new, and there is one
+// lane for each worker.
 func BenchmarkEngine(b *testing.B) {
 	for _, f := range []struct {
 		name string
@@ -106,7 +108,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-// BenchmarkEngineBodies is BenchmarkEngine with longer bodies, which are fingerprinted.
+// BenchmarkEngineBodies is BenchmarkEngine with longer bodies, whose fingerprints are computed.
 func BenchmarkEngineBodies(b *testing.B) {
 	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
 	if err != nil {
@@ -125,8 +127,8 @@ func BenchmarkEngineBodies(b *testing.B) {
 	}
 }
 
-// BenchmarkEngineKeys measures a run over messages of 10,000 keys in one lane: without order, in the order of
-// keys, and with OnParkedBlock.
+// BenchmarkEngineKeys measures a run over messages of 10,000 keys in one lane: without order, in order of
+// each key, and with OnParkedBlock.
 func BenchmarkEngineKeys(b *testing.B) {
 	for _, kept := range []struct {
 		name     string
@@ -145,7 +147,7 @@ func BenchmarkEngineKeys(b *testing.B) {
 	}
 }
 
-// total is a meter that adds up its measurements, as one for a metrics library does.
+// total is a meter that adds up its measurements, as the meter of a metrics library does.
 type total struct{ batches, messages, took atomic.Int64 }
 
 func (*total) Observe(semel.Event) {}
@@ -156,7 +158,8 @@ func (t *total) Measure(b measure.Batch) {
 	t.took.Add(int64(b.Marking + b.Handling + b.Committing))
 }
 
-// BenchmarkEngineMeter is BenchmarkEngine with one worker, with and without a meter, in batches of 500 and of one.
+// BenchmarkEngineMeter is BenchmarkEngine with one worker, with and without a meter, in batches of 500
+// messages and of one message.
 func BenchmarkEngineMeter(b *testing.B) {
 	for _, most := range []int{benchBatch, 1} {
 		for _, metered := range []bool{false, true} {

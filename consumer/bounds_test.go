@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// flood is an endless source that counts unsettled deliveries.
+// flood is an endless source that counts deliveries that are not acked.
 type flood struct {
 	observer source.LaneObserver
 	size     int
@@ -33,7 +33,7 @@ func (s *flood) Lanes(o source.LaneObserver) { s.observer = o }
 
 func (s *flood) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
-	if s.open > 5000 { // far above every limit: the test has failed and must end
+	if s.open > 5000 { // 5000 is far above every limit: the test has failed and must end
 		s.mutex.Unlock()
 		<-ctx.Done()
 		return nil, nil

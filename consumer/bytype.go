@@ -12,15 +12,16 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// ByType combines several handlers into one that calls the handler for the type of the message (the attribute
-// type, or the header ce-type). A handler is registered under a type ("payment.made"), or under a type and a
-// schema version ("payment.made@2"). The schema version is the message's dataschema attribute, or the header
-// ce-dataschema: either all of it ("payment.made@https://example.com/schemas/payment/2") or the part after its
-// last slash, colon or number sign ("payment.made@2"). ByType calls the first handler that exists for: type and
-// whole schema, type and version, type.
+// ByType combines several handlers into one handler, which calls the handler that is registered for the type
+// of the message. The type is the attribute type, or the header ce-type. A handler is registered under a type
+// ("payment.made"), or under a type and a schema version ("payment.made@2"). The schema version is the
+// message's dataschema attribute, or the header ce-dataschema. The name can contain the whole schema
+// ("payment.made@https://example.com/schemas/payment/2") or only the part after the last slash, colon or
+// number sign ("payment.made@2"). ByType first looks for a handler of the type with the whole schema, then of
+// the type with the version, then of the type alone.
 //
-// A message without a handler ends at once as Config.Retry.OnExhausted says, with the reason "unknown type" and
-// without further attempts. ByType panics if a handler is nil.
+// A message without a handler ends at once, without further attempts, as Config.Retry.OnExhausted says. The
+// reason is "unknown type". ByType panics if a handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)
 	for name, handle := range handlers {

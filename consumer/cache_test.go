@@ -52,7 +52,7 @@ func TestFollowersOfAParkedMessageGoOn(t *testing.T) {
 			if err != nil || counts.Applied != 3 || counts.Parked != 1 || len(source.settled) != 4 {
 				t.Errorf("%+v, %v, settled %v", counts, err, source.settled)
 			}
-			// Message 1 runs twice: the first run is rolled back with the other message.
+			// Message 1 runs twice, because the first run is rolled back together with the other message.
 			if got, want := order, []string{"1", "1", "2", "3"}; !slices.Equal(got, want) {
 				t.Errorf("ran %v, want %v", got, want)
 			}

@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a store whose batches call back during their commit.
+// calling is a store whose batches call the function back during their commit.
 type calling struct {
 	*memstore.Store
 	back func(mark store.Mark) // called for each message
-	// contended is the number of next commits that fail because of another batch.
+	// contended is a number of commits. The next contended commits fail because of another batch.
 	contended atomic.Int32
 	cut       chan struct{} // receives when a batch is killed
 }
@@ -90,9 +90,9 @@ func startStuck(t *testing.T, contended int32) *stuck {
 	return s
 }
 
-// ends checks that the other messages were applied meanwhile, and ends m3 and the run.
+// ends checks that other messages were applied while m3 was blocked, then unblocks m3 and ends the run.
 func (s *stuck) ends() {
-	if n := s.consumer.Counts().Applied; n < 50 { // how many wait behind m3 depends on the hash of their ids
+	if n := s.consumer.Counts().Applied; n < 50 { // the number of messages that wait behind m3 depends on the hash of their ids
 		s.t.Errorf("%d other messages were applied", n)
 	}
 	close(s.release)

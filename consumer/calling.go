@@ -17,29 +17,32 @@ import (
 )
 
 // NewCalling returns a consumer whose handler has two parts. call makes a request to another system while no
-// transaction is open. apply writes what follows from the answer, in the transaction that completes the message's
-// claim under its token. So what apply writes happens once. The call happens at least once and needs
-// Message.IdempotencyKey, as with NewLeased.
+// transaction is open. apply writes the consequences of the answer, in the transaction that also completes
+// the message's claim. So the writes of apply happen once. The call happens at least once, so pass
+// Message.IdempotencyKey to the other system.
 //
-// After a crash or an expired lease a message may be called for more than once. The first answer whose transaction
-// commits counts. A later answer changes nothing: its claim is lost, and semel.Counts counts it (Inbox.Lost).
+// After a crash or an expired lease, several calls may be made for one message. The first answer whose
+// transaction commits counts. The transaction of a later answer is rejected, because its claim is lost;
+// semel.Counts counts such answers (Inbox.Lost).
 //
-// An error of call or of apply decides about the message like an error of any handler. After an error of apply the
-// transaction is rolled back and the call is made again. If the transaction only met contention or a store that
-// was down, and the claim is still valid, the same answer is applied again without a call. Config.Timeout applies
-// to both parts together. For a message without an effect apply returns nil.
+// Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction
+// is rolled back and the call is made again. There is one exception: if the transaction failed because of
+// contention or because the store was down, and the claim is still valid, the same answer is applied again
+// without a call. Config.Timeout limits call and apply together. For a message without an effect, apply
+// returns nil.
 //
-// The outcome of a call is recorded when its answer is applied. Provider applies as with NewLeased, without
-// Lookup.
+// The outcome of a call is recorded when its answer is applied. Config.Provider has the same meaning as with
+// NewLeased, but Provider.Lookup must be nil.
 //
-// Config is as for NewLeased: StrategyInbox and, if there is a Source, AckOnReceipt. For calls that change
-// nothing, and only return an answer, Config can have StrategyMarker instead. Then no claim is taken and nothing
-// is written before the call. The call may be made any number of times, also concurrently by several processes
-// that have copies; a duplicate of an applied message causes no call. The answers of several messages share a
-// transaction, in which each message is marked; the first mark counts. Provider has no meaning then. This is much
-// faster; see docs/guides/calling-out.md.
+// Config is as for NewLeased: StrategyInbox and, if there is a Source, AckOnReceipt. If the calls only read,
+// and change nothing in the other system, Config can have StrategyMarker instead. Then the message is not
+// claimed and nothing is written before the call. The call may be made any number of times, also concurrently
+// by several processes that have the same message. A duplicate of an applied message causes no call. The
+// answers of several messages are applied in one transaction, which also writes the marker of each message.
+// If two processes have answers for the same message, the first committed marker counts. Provider is ignored.
+// This mode is much faster; see docs/guides/calling-out.md.
 //
-// Process works with neither. plans are for tests.
+// Process cannot be used with NewCalling. plans are for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	if st == nil || call == nil || apply == nil {
 		return nil, fmt.Errorf("semel: consumer %q: NewCalling needs a store, a call function and an apply function; one of them is nil", c.Name)
@@ -65,22 +68,22 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 // Call is passed to handlers that call other systems, in place of a transaction; see NewLeased and NewKeyed.
 type Call = runner.Call
 
-// NewLeased is New for handlers that call other systems. No transaction is open while a handler runs. A message
-// waits in the store's inbox. A process claims it for a lease, which is extended while the handler runs, and
-// completes it under the claim's token after the handler has returned. So of the processes of a consumer one at a
-// time calls for a message, as long as handlers heed their contexts and no process is frozen for longer than a
-// lease. The call happens at least once: it is repeated after a crash before its outcome was recorded, and if the
-// lease was lost meanwhile. Pass Message.IdempotencyKey to the other system.
+// NewLeased is New for handlers that call other systems. No transaction is open while a handler runs. A
+// message waits in the store's inbox. A process claims the message for a lease, extends the lease while the
+// handler runs, and completes the message under the claim's token after the handler has returned. So only one
+// process at a time calls for a message, if handlers obey their contexts and no process is frozen for longer
+// than a lease. The call happens at least once: the call is repeated after a crash before its outcome was
+// recorded, and if the lease was lost during the call. Pass Message.IdempotencyKey to the other system.
 //
-// A batch has one message, because a call cannot be rolled back because of another message. Config.Workers limits
-// the concurrent handlers. NewLeased needs a store with store.Inbox and store.Leases, StrategyInbox and, if there
-// is a Source, AckOnReceipt: receipts are the only transactions of the store. Process cannot be used.
+// A batch has one message, because a call cannot be undone when another message of the batch fails.
+// Config.Workers limits the concurrent handlers. NewLeased needs a store with store.Inbox and store.Leases,
+// StrategyInbox and, if there is a Source, AckOnReceipt. Process cannot be used.
 func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, engine.Handler[Call]{One: handle}, c, plans)
 }
 
-// NewLeasedSteps is NewSteps for steps that call other systems. No transaction is open while a step runs. A step
-// runs at least once, and never again after its completion was recorded.
+// NewLeasedSteps is NewSteps for steps that call other systems. No transaction is open while a step runs. A
+// step runs at least once. After the completion of a step was recorded, the step never runs again.
 func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, engine.Handler[Call]{Steps: stepsOf(steps)}, c, plans)
 }
@@ -95,45 +98,48 @@ func newLeased[Tx any](st store.TxStore[Tx], h engine.Handler[Call], policy Conf
 
 // KeyPolicy configures the keys of NewKeyed.
 type KeyPolicy struct {
-	// Keep is how long a key is kept after its last change. Keep is required and must not be shorter than the
-	// horizon, which is how late a copy can arrive (see RetentionPolicy.Keep): a later copy would be called for
-	// again. A run does not start with a shorter Keep.
+	// Keep is how long a key is kept after its last change. Keep is required. Keep must not be shorter than
+	// the time after which a duplicate can still arrive (see RetentionPolicy.Keep), because a later duplicate
+	// causes another call. If Keep is too short, Run returns an error.
 	Keep time.Duration
-	// Delay is how late a producer, or a system between the producer and the broker, may send a copy. Delay is
-	// part of the horizon.
+	// Delay is how late a producer, or a system between the producer and the broker, may send a duplicate.
+	// Semel adds Delay to the time after which a duplicate can still arrive.
 	Delay time.Duration
-	// AllowVolatile is the reason why it is acceptable that the store may lose keys and calls may then be made
-	// twice. Without it a store that is volatile, or whose durability is unknown, is refused.
+	// AllowVolatile is the reason why it is acceptable that the store loses keys and that calls are then made
+	// twice. If AllowVolatile is empty, a store that is volatile, or whose durability is unknown, is
+	// rejected.
 	AllowVolatile string
-	// FailOpen is the reason why the effect is idempotent by nature, so that repeating it, also concurrently, does
-	// no harm. If it is set, messages are called for without a key while the key store is down (fail open). This
-	// is logged, reported to observers (event "applied without a key") and counted (semel.Counts.WithoutKey).
-	// Copies of such messages are called for again. The consumer stays ready, with a reason. If it is empty, no
-	// calls are made while the store is down, nothing is settled, and the consumer is not ready (fail closed).
+	// FailOpen is the reason why the effect is idempotent by nature, so that repeating the effect, also
+	// concurrently, does no harm. If FailOpen is set, handlers run without a key while the key store is down
+	// (fail open). These calls are logged, reported to observers (event "applied without a key") and counted
+	// (semel.Counts.WithoutKey). Duplicates of such messages cause further calls. The consumer stays ready,
+	// and Ready returns a reason. If FailOpen is empty, then while the store is down no calls are made,
+	// nothing is acked, and the consumer is not ready (fail closed).
 	FailOpen string
 }
 
-// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased key,
-// such as one in Redis; then its handler runs, the key is completed, and the delivery is acked. The lease
-// (Config.Inbox.Lease) is extended while the handler runs. Of the processes of a consumer one at a time calls for
-// a message, as long as handlers heed their contexts and no process is frozen for longer than a lease. The call
-// happens at least once: it is repeated after a crash before its outcome was recorded, if the lease was lost
-// meanwhile, and if the store has lost the key. Pass Message.IdempotencyKey to the other system. Config.Provider
-// says what happens after calls with an unknown outcome.
+// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased
+// key, such as a key in Redis. Then the handler runs, the key is completed, and the delivery is acked. The
+// lease (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a
+// message, if handlers obey their contexts and no process is frozen for longer than a lease. The call happens
+// at least once. The call is repeated after a crash before its outcome was recorded, if the lease was lost
+// during the call, and if the store has lost the key. Pass Message.IdempotencyKey to the other system.
+// Config.Provider says what happens after calls with an unknown outcome.
 //
-// The result of a handler decides about the key. nil and Duplicate complete it. Retry and semel.PreconditionFailed
-// release it: this attempt had no effect. Permanent, Park and Discard end it permanently, with their reason. After
-// any other error, a timeout or a panic, the outcome of the call is unknown.
+// The result of a handler decides about the key. The results nil and Duplicate complete the key. Retry and
+// semel.PreconditionFailed release the key, because this attempt had no effect. Permanent, Park and Discard
+// end the key permanently, with their reason. After any other error, a timeout or a panic, the outcome of the
+// call is unknown.
 //
-// If another process holds the key, the consumer waits. Waiting is not an attempt, and the message is not a
-// duplicate. A batch has one message. Config.Workers limits the concurrent handlers; with LanesPartition one
-// handler of a partition runs at a time. NewKeyed needs StrategyMarker.
+// If another process holds the key, the consumer waits. Waiting is not counted as an attempt, and the message
+// is not treated as a duplicate. A batch has one message. Config.Workers limits the concurrent handlers. With
+// LanesPartition only one handler of a partition runs at a time. NewKeyed needs StrategyMarker.
 //
-// There is no inbox: no wait is longer than Config.MaxInMemoryWait, and no message can be parked.
-// Retry.OnExhausted, OnConflict and OnBadIdentity must be ActionDeadLetter or ActionHalt (OnConflict also
-// ActionKeepFirst), and a message that a handler parks ends as Retry.OnExhausted says. If a message was
-// dead-lettered and the outcome of its call is unknown, the key stays so until leasedkey.Keys.Resolve ends it.
-// Process cannot be used; see package leasedkey.
+// There is no inbox. So no wait is longer than Config.MaxInMemoryWait, and no message can be parked.
+// Retry.OnExhausted, OnConflict and OnBadIdentity must be ActionDeadLetter or ActionHalt; OnConflict can also
+// be ActionKeepFirst. A message that a handler parks ends as Retry.OnExhausted says. If a message was
+// dead-lettered and the outcome of its call is unknown, its key keeps the state "outcome unknown" until
+// leasedkey.Keys.Resolve ends the key. Process cannot be used. See package leasedkey.
 func NewKeyed(keys keystore.Store, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	h := engine.Handler[Call]{One: handle}
 	n := needsOf(&h, byKey, nil)
@@ -152,14 +158,14 @@ func NewKeyed(keys keystore.Store, p KeyPolicy, handle func(ctx context.Context,
 	return made, nil
 }
 
-// onlyKeys hides the other features of a key store. A database also has an inbox and markers, which a consumer
-// with keys must not use.
+// onlyKeys hides the other features of a key store. A database that stores keys may also have an inbox and
+// markers, which a consumer with keys must not use.
 type onlyKeys struct{ keystore.Store }
 
-// Scope implements runner.Store. Keys need no scopes.
+// Scope implements runner.Store. Keys have no numbers of sources, so Scope returns 0.
 func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
 
-// logDurability logs at the start how durable the key store is.
+// logDurability logs how durable the key store is.
 func (c *settings) logDurability(keys keystore.Store) {
 	degree, why := keys.Durable()
 	log := c.Logger.Info
@@ -173,7 +179,7 @@ func (c *settings) logDurability(keys keystore.Store) {
 	log("calls are claimed by leased keys: one at a time, at least once, with the same idempotency key; if the key store loses a key, the call is made again", told...)
 }
 
-// coversKeys returns an error if a copy can arrive later than keys are kept (H1).
+// coversKeys returns an error if a duplicate can arrive after its key was removed (H1).
 func (c *settings) coversKeys(ctx context.Context, info source.Info) error {
 	within := &upkeep.Retention{Guard: c.guard, Keep: c.keys.Keep, Delay: c.keys.Delay, Retries: c.retention.Retries}
 	h, err := within.Horizon(ctx, info)

@@ -23,7 +23,7 @@ func callingConfig() consumer.Config {
 	return c
 }
 
-// asked responds to each call with 1 and counts it.
+// asked responds to each call with 1 and counts the calls.
 type asked struct {
 	mutex sync.Mutex
 	calls calls
@@ -57,7 +57,8 @@ func callsThen[Answer any](t *testing.T, st store.TxStore[*memstore.Tx], call fu
 	return running.Counts()
 }
 
-// claimsOnce is a store that lets a process claim each row once, as if another process claimed released rows.
+// claimsOnce is a store that lets a process claim each row once, as if another process claimed the released
+// rows.
 type claimsOnce struct {
 	*memstore.Store
 	over atomic.Bool
@@ -72,7 +73,7 @@ func (s *claimsOnce) Claim(ctx context.Context, o store.ClaimOptions) ([]store.C
 	return all, err
 }
 
-// refusing is a store that rejects the next commits.
+// refusing is a store that rejects a number of commits.
 type refusing struct {
 	*memstore.Store
 	left  atomic.Int32
@@ -147,7 +148,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			st.left.Store(2)
 			received(t, st.Store, 1)
 			c := callingConfig()
-			c.Provider.Window = consumer.WindowNever // with an answer the outcome is known
+			c.Provider.Window = consumer.WindowNever // with an answer, the outcome of the call is known
 			counts := callsThen(t, st, a.call, addAnswer, c)
 			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, st.Store, "m0") != "1" || st.left.Load() >= 0 {
 				t.Errorf("%+v, %v", counts.Inbox, a.calls)
@@ -183,8 +184,8 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	})
 }
 
-// died runs a consumer of NewCalling until its process dies at the n-th time that it passes point. It reports
-// whether the process died.
+// died runs a consumer of NewCalling until its process dies at the n-th time that the process passes point.
+// died reports whether the process died.
 func died(t *testing.T, store *memstore.Store, dead *atomic.Bool, a *asked, point faults.Point, n int) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -247,7 +248,7 @@ func TestCallsWithUnappliedAnswers(t *testing.T) {
 	for name, fails := range map[string]struct{ call, apply error }{
 		"its_answer_was_lost":                {errTest, nil},
 		"its_answer_was_not_applied":         {nil, errTest},
-		"its_answer_was_not_applied_for_now": {nil, semel.Retry(errTest)}, // which says nothing of the call
+		"its_answer_was_not_applied_for_now": {nil, semel.Retry(errTest)}, // a retry error of apply says nothing about the call
 	} {
 		bubble(t, "E3_after_the_window_nobody_calls_again_when_"+name, func(t *testing.T) {
 			store, calls, c := memstore.New(), 0, callingConfig()

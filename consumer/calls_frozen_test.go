@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unrecorded is a store that cannot record a successful end of a call, and whose response to the start of a call
-// is slow.
+// unrecorded is a store that cannot record a successful end of a call. Its response to the start of a call is
+// slow.
 type unrecorded struct {
 	*memstore.Store
 	refuses atomic.Bool
@@ -39,7 +39,7 @@ func (s *unrecorded) StartCalls(ctx context.Context, claims []store.Claim, lease
 	return all, err
 }
 
-// Extend finds no valid claims while the store's responses are slow.
+// Extend returns no valid claims while the store's responses are slow.
 func (s *unrecorded) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.slow > 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -74,7 +74,7 @@ func TestCallsOfTheFrozen(t *testing.T) {
 		st, c := &unrecorded{Store: memstore.New()}, callsOut()
 		received(t, st.Store, 1)
 		c.Inbox.Lease = 3 * time.Second
-		st.slow = 10 * time.Second // long enough for another process to claim the row
+		st.slow = 10 * time.Second // another process can claim the row in this time
 		made, since := 0, time.Now()
 		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			made++

@@ -15,14 +15,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// callsOut returns the configuration of a consumer that calls for received messages, one at a time.
+// callsOut returns the configuration of a consumer that processes received messages with calls, one at a
+// time.
 func callsOut() consumer.Config {
 	c := working(config(nil))
 	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Hour, 1
 	return c
 }
 
-// diedCalling returns a store with a message "m0", for which a process that has died started a call ago ago.
+// diedCalling returns a store with a message "m0". A process started a call for m0, a duration ago before
+// now, and then died.
 func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	t.Helper()
 	st := memstore.New()
@@ -38,7 +40,7 @@ func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	return st
 }
 
-// provides counts the calls for a message and records their keys.
+// provides counts the calls for a message and records the keys of the calls.
 type provides struct {
 	calls int
 	keys  map[string]bool
@@ -202,9 +204,9 @@ func TestOutcomesAfterAnAnswer(t *testing.T) {
 					panic("no")
 				case late:
 					pass(time.Minute)
-					return semel.Permanent(io.EOF) // nothing receives this error
+					return semel.Permanent(io.EOF) // the consumer no longer waits for this error
 				case tooLate:
-					pass(28500 * time.Millisecond) // after the timeout, within the lease
+					pass(28500 * time.Millisecond) // the timeout has passed, but the lease has not ended
 					return semel.Retry(io.EOF)
 				}
 				return is.err

@@ -88,7 +88,7 @@ func (c *Config) deadLetters() bool {
 	return c.OnFiltered == OnFilteredDeadLetter || c.Retention.OnExpired == ActionDeadLetter || c.Version != nil && c.Version.Missing == ActionDeadLetter || slices.Contains([]Action{c.OnConflict, c.OnBadIdentity, c.OnPrecondition, c.Retry.OnExhausted}, ActionDeadLetter)
 }
 
-// leastKey is the minimum length of a key in bytes; a shorter one could be guessed.
+// leastKey is the minimum length of a key in bytes. A shorter key could be guessed.
 const leastKey = 32
 
 func (c *Config) checkAuditKey(fault faultFunc) {
@@ -153,7 +153,7 @@ func (c *Config) checkTracers(fault faultFunc) {
 	}
 }
 
-// checkOwner reports an owner that is too long, or missing.
+// checkOwner reports an owner that is too long, and a missing owner if Exclusive is set.
 func (c *Config) checkOwner(fault faultFunc) {
 	switch {
 	case len(c.Owner) > admin.MaxDerivation:
@@ -177,7 +177,7 @@ func (c *Config) checkProvider(fault faultFunc) {
 	}
 }
 
-// leastKeep is the minimum retention; a shorter value is probably given in a wrong unit.
+// leastKeep is the minimum retention. A shorter value was probably given in a wrong unit.
 const leastKeep = time.Minute
 
 func (c *Config) checkRetention(fault faultFunc) {
@@ -238,7 +238,7 @@ func (c *Config) checkDuplicates(fault faultFunc) {
 	}
 }
 
-// checkGeneration reports faults of Config.Generation, and a name that looks like that of a
+// checkGeneration reports faults of Config.Generation, and a consumer name that looks like the name of a
 // generation.
 func (c *Config) checkGeneration(fault faultFunc) {
 	if _, n := admin.GenerationOf(c.Name); n != 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedkey.Keys.Do returns store.ErrClaimLost for a key, which is not a claim of the engine.
+// leasedkey.Keys.Do returns store.ErrClaimLost for a lost key. A handler may return this error, although no
+// claim of the engine is lost.
 func TestAHandlerThatReturnsErrClaimLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0

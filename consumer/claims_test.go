@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// received stores messages in the inbox, like a consumer that then ends.
+// received stores n messages in the inbox, like a consumer that received them and then ended.
 func received(t *testing.T, st *memstore.Store, n int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -35,7 +35,7 @@ func received(t *testing.T, st *memstore.Store, n int) {
 	}
 }
 
-// dies is a process that claims due rows and then disappears.
+// dies acts like a process that claims due rows and then crashes.
 func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed {
 	t.Helper()
 	all, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1000, Lease: lease})
@@ -45,7 +45,7 @@ func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed
 	return all
 }
 
-// working changes a configuration to a consumer that only processes its inbox.
+// working changes a configuration so that the consumer only processes its inbox.
 func working(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true
@@ -61,7 +61,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		began := time.Now()
 		c := working(config(nil))
 		c.IdleExit = time.Minute
-		ended := atomic.Int64{} // end of the last handler
+		ended := atomic.Int64{} // when the last handler ended
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ended.Store(int64(time.Since(began)))
 			return add(ctx, tx, m)
@@ -109,7 +109,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		ran, never := atomic.Int64{}, make(chan struct{})
 		var dead []*started
-		for range 4 { // the start by the first process counts after its lease has ended
+		for range 4 { // the start of the first process is counted after its lease has ended
 			dead = append(dead, start(t, mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 				ran.Add(1)
 				<-never
@@ -117,7 +117,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			}, working(c))))
 			pass(30 * time.Second)
 		}
-		pass(5 * time.Minute) // processes whose workers are stuck claim the row too, and release it
+		pass(5 * time.Minute) // processes whose workers are stuck also claim the row, and release it
 		if r := row(t, st, "m0"); ran.Load() != 3 || r.State != store.StateParked || r.Reason != reasonname.Kills {
 			t.Errorf("ran %d times, %+v", ran.Load(), r)
 		}
@@ -291,7 +291,7 @@ func TestAHandlerThatLosesItsClaim(t *testing.T) {
 			}
 		}, c)
 		run := start(t, running)
-		pass(7 * time.Second) // the second process runs the handler
+		pass(7 * time.Second) // the second process now runs the handler
 		r := row(t, st, "m4")
 		if err := errors.Join(st.Discard(t.Context(), store.Act{Verb: "discard", Who: "ann"}, r.Seen())...); err != nil {
 			t.Fatal(err)
@@ -371,7 +371,7 @@ func TestClocksOfHosts(t *testing.T) {
 				} else if waited := time.Since(at); waited < 45*time.Second || waited > 75*time.Second {
 					t.Errorf("%s waited %v", m.Identity.ID, waited)
 				}
-				if m.Identity.ID == "m3" { // longer than its lease, which is extended
+				if m.Identity.ID == "m3" { // this takes longer than a lease, so the lease is extended
 					pass(25 * time.Second)
 				}
 				return add(ctx, tx, m)

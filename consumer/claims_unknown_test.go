@@ -74,7 +74,8 @@ func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// losing is a store that loses the responses to a number of Reclaim calls, whether or not they were carried out.
+// losing is a store that loses the responses to a number of Reclaim calls. happens says whether such a call
+// is carried out.
 type losing struct {
 	*watchedStore
 	lost    int
@@ -115,7 +116,7 @@ func TestAReclaimWithALostResponse(t *testing.T) {
 	}
 }
 
-// answersLate is a store that responds to a claim after the engine has stopped waiting.
+// answersLate is a store whose response to a claim arrives after the engine has stopped waiting for it.
 type answersLate struct {
 	*memstore.Store
 	claimed func()

@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// judging is a store whose batches classify handlers' errors but do not report by themselves that they are broken.
+// judging is a store whose batches classify the errors of handlers but do not report that their transaction
+// is aborted.
 type judging struct {
 	*memstore.Store
 	judge  func(ctx context.Context, err error) store.Class
@@ -50,7 +51,7 @@ func TestClassesOfHandlersErrors(t *testing.T) {
 		st.judge = func(ctx context.Context, _ error) store.Class {
 			asked++
 			select {
-			case <-time.After(4 * time.Second): // the run ends before this
+			case <-time.After(4 * time.Second): // the run ends before this time has passed
 			case <-ctx.Done():
 				t.Errorf("its context ended: %v", context.Cause(ctx))
 			}

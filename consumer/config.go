@@ -10,36 +10,38 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config configures a consumer. The zero value of a field selects its default. New reports all faults together.
+// Config configures a consumer. If a field has the zero value, its default is used. New reports all faults
+// together.
 type Config struct {
-	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. If you
-	// rename a consumer, it processes every message again.
+	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. After
+	// a consumer was renamed, it processes every message again.
 	Name string
-	// Source delivers messages. Required for Run, except with StrategyInbox, where a consumer may process only its
-	// inbox. Process needs no Source.
+	// Source delivers messages. Run needs a Source, except with StrategyInbox: without a Source, Run then
+	// processes only the inbox. Process needs no Source.
 	Source source.Source
 	// Identity determines the identity of a message. Required with StrategyMarker and StrategyInbox.
 	Identity identity.Identity
-	// PreviousIdentity, if set, is how identities were determined before a change. Messages are then marked under
-	// both identities. PreviousIdentity needs a store with admin.Derivations, and cannot be combined with
-	// Version.
+	// PreviousIdentity, if set, is how identities were determined before a change. Messages are then marked
+	// under both identities. PreviousIdentity needs a store with admin.Derivations. PreviousIdentity cannot
+	// be combined with Version.
 	PreviousIdentity *PreviousIdentity
-	// Owner, if not empty, is the owner of the consumer, such as the name of the service. If a start has another
-	// owner than the last start, the log reports that, because two services with one consumer name would each skip
-	// messages that the other has applied. At most 1,024 bytes.
+	// Owner, if not empty, is the owner of the consumer, such as the name of the service. If the owner
+	// differs from the owner of the last start, the log reports the difference: two services with one
+	// consumer name would each skip messages that the other service has applied. At most 1,024 bytes.
 	Owner string
-	// Exclusive refuses a start with another owner (semel.ErrForeignOwner) until a person releases the name (semel
-	// identity release, admin.Derivations). Exclusive needs Owner.
+	// Exclusive rejects a start with another owner (semel.ErrForeignOwner) until a person releases the name
+	// with semel identity release (admin.Derivations). Exclusive needs Owner.
 	Exclusive bool
 	// Type is the selector (see identity.By) of the type of a message, such as "header:event-type" or
-	// "body:/type". Message.Type returns this type, Filter.Types is compared with it, and inbox rows store it. By
-	// default, and if the selector finds nothing, the type is the CloudEvents attribute type. If the type of a
-	// message cannot be read (a body that is not JSON, a repeated header with different values), the message ends
-	// as semel.ReasonMalformed. Type does not affect Identity and Fingerprint.
+	// "body:/type". Message.Type returns this type, Filter.Types is compared with this type, and inbox rows
+	// store it. If Type is empty, or if the selector finds nothing, the type is the CloudEvents attribute
+	// type. If the type of a message cannot be read (a body that is not JSON, a repeated header with
+	// different values), the message ends as semel.ReasonMalformed. Type does not affect Identity and
+	// Fingerprint.
 	Type string
-	// Filter selects the messages of this consumer. The default is all.
+	// Filter selects the messages of this consumer. The zero value selects all messages.
 	Filter Filter
-	// OnFiltered ends the messages that Filter excludes: OnFilteredSkip, OnFilteredPark or
+	// OnFiltered says how messages end that Filter excludes: OnFilteredSkip, OnFilteredPark or
 	// OnFilteredDeadLetter.
 	OnFiltered OnFiltered
 	// Fingerprint identifies content. The default is identity.FingerprintBody(), or identity.FingerprintNone() if
@@ -62,125 +64,131 @@ type Config struct {
 	// OnPrecondition is the action for a message whose handler returned semel.PreconditionFailed: ActionPark,
 	// ActionDeadLetter, ActionDiscard, or ActionRetry.
 	OnPrecondition Action
-	// OnDuplicate, if set, is called for each duplicate before it is settled, with the result that KeepResult
-	// stored for its message, so that a repeated request gets its answer. result is nil if there is none, or none
-	// yet. The function must not change result or m. If it returns an error, the delivery stays unsettled and the
-	// function is called again after a delay, until it returns nil or the delivery is lost. OnDuplicate is also
-	// called for each redelivery. OnDuplicate is never called concurrently, and nothing is settled while it runs.
-	// ctx ends after 30 s. OnDuplicate needs StrategyMarker or StrategyInbox, and a store that keeps results.
+	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. result is the result
+	// that KeepResult stored for the message, so that a repeated request gets the original answer. result is
+	// nil if no result is stored, or not yet. The function must not change result or m. If the function
+	// returns an error, the delivery is not acked and the function is called again after a delay, until it
+	// returns nil or the delivery is lost. OnDuplicate is also called for each redelivery. OnDuplicate is
+	// never called concurrently, and no message is acked while OnDuplicate runs. ctx ends after 30 s.
+	// OnDuplicate needs StrategyMarker or StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// ReEmitIntents sends the intents of a message again when a duplicate of the message arrives. Each intent
-	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval). The
-	// intents become due before the duplicate is acked. If that fails, it is tried again after a delay, and the
-	// duplicate stays unacked. ReEmitIntents needs StrategyMarker or StrategyInbox, and a store with
-	// admin.Emitter.
+	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval).
+	// The intents become due before the duplicate is acked. If the store fails to make the intents due, Semel
+	// tries again after a delay, and the duplicate is not acked. ReEmitIntents needs StrategyMarker or
+	// StrategyInbox, and a store with admin.Emitter.
 	ReEmitIntents bool
-	// SenderWindows, with ReEmitIntents, contains Provider.Window of each sender by name. An intent whose first
-	// call is longer ago than the window is not sent again, and counted. A sender that is not listed checks the
-	// window itself and ends such an intent without a call.
+	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If
+	// the first call of an intent is longer ago than the window, the intent is not sent again, and is
+	// counted. If a sender is not listed here, the sender itself checks the window and ends such an intent
+	// without a call.
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
-	// OnParked says what happens to later messages of a key or partition while an earlier one waits or is parked
-	// in the inbox. The default depends on the store.
+	// OnParked says what happens to later messages of a key or partition while an earlier message of that key
+	// or partition waits or is parked in the inbox. The default depends on the store.
 	OnParked OnParked
 	// Workers is the number of batches that run in parallel, 1 to 1,024; default 8.
 	Workers int
 	// Timeout is the maximum duration of a handler run; default 30 s. A handler that runs longer loses its
-	// connection, and its lanes wait until it returns. If the database supports it, the server also ends each
-	// statement after Timeout, including statements that a handler queued; that counts as an attempt of the
-	// message.
+	// connection, and its lanes wait until the handler returns. If the database supports it, the server also
+	// ends each statement after Timeout, including statements that a handler queued. A statement that the
+	// server ends counts as an attempt of the message.
 	Timeout time.Duration
 	// Batch limits the size of a transaction.
 	Batch BatchLimits
-	// MaxInMemoryWait is the longest time that a message waits in memory for a retry; default
-	// 10 s. Longer waits are kept in the inbox.
+	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message
+	// that must wait longer waits in the inbox.
 	MaxInMemoryWait time.Duration
 	// MaxUnacked limits the messages that are fetched and not yet acked.
 	MaxUnacked source.Bound
-	// MaxBody is the maximum size of a body in bytes, 64 KiB to 1 GiB; default 16 MiB. A message with a larger
-	// body ends as OnBadIdentity says with semel.ReasonTooLarge. The store gets only its first 64 KiB, and its
-	// length in the header semel-length. A limit of the source itself can only be smaller.
+	// MaxBody is the maximum size of a body in bytes, 64 KiB to 1 GiB; default 16 MiB. A message with a
+	// larger body ends as OnBadIdentity says, with semel.ReasonTooLarge. The store gets only the first 64 KiB
+	// of the body, and the header semel-length with the length of the body. A source can have a smaller limit
+	// of its own.
 	MaxBody int64
-	// Drain is how long a stop waits for running handlers; default 20 s. Then their contexts are cancelled and
-	// their connections closed, and the run ends within 5 s more.
+	// Drain is how long a stop waits for running handlers; default 20 s. After Drain, the contexts of the
+	// handlers are cancelled and their connections closed, and the run ends within 5 s more.
 	Drain time.Duration
 	// Retry configures retries and their limits.
 	Retry RetryPolicy
-	// AckOnReceipt, with StrategyInbox, acks a message as soon as it is stored in the inbox. A worker applies it
-	// later, so the backlog is in the inbox and not in the broker. Otherwise a message is acked when its effect is
-	// committed or the message is parked.
+	// AckOnReceipt, with StrategyInbox, acks a message as soon as the message is stored in the inbox. A
+	// worker applies the message later, so the backlog is in the inbox and not in the broker. Without
+	// AckOnReceipt, a message is acked when its effect is committed or the message is parked.
 	AckOnReceipt bool
 	// Inbox configures the processing of messages that wait in the store's inbox: messages received there, and
 	// retries with a delay longer than MaxInMemoryWait.
 	Inbox InboxPolicy
 	// Provider, with NewLeased, NewKeyed and NewCalling, describes the system that handlers call.
 	Provider Provider
-	// Replay, if set, means that the messages from the source are a replay. Each message knows that
-	// (semel.Message.Replay), also when it waits in the inbox. Messages that were in the inbox before belong to
-	// the replay that stored them, if any. ReEmitIntents must be false, because most messages of a replay are
-	// duplicates.
+	// Replay, if set, means that the messages from the source are a replay. semel.Message.Replay returns the
+	// replay of each message, also for messages that wait in the inbox. A message that was in the inbox
+	// before belongs to the replay that stored the message, if any. ReEmitIntents must be false, because most
+	// messages of a replay are duplicates.
 	Replay *semel.Replay
-	// Generation, if set, is the generation in which the consumer works, for effects that can be rebuilt beside
-	// the active ones; see InGenerations. The store must implement admin.Generations. Generation cannot be used
-	// with TryMark and Accept.
+	// Generation, if set, is the generation in which the consumer works. Generations are for effects that can
+	// be rebuilt beside the active effects; see InGenerations. The store must implement admin.Generations.
+	// Generation cannot be used with TryMark and Accept.
 	Generation *Generation
-	// Retention is how long markers and ended messages are kept; the zero value keeps them forever.
+	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
 	Retention RetentionPolicy
-	// IdleExit, if positive, ends Run after the source has had no messages, and none were in memory, for this
-	// time. A failing source does not count as idle. A source that has not assigned a lane yet gets one minute. A
-	// source with source.Info.Idle is asked before; see Consumer.Unfinished. Messages that wait because a newer
-	// release wrote their markers, and messages behind them, do not prevent the end: they stay unsettled,
-	// Unfinished names their lanes, and Run returns semel.ErrUnfinished.
+	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for
+	// this time. A failing source does not count as idle. A source that has not assigned a lane yet gets one
+	// minute. If the source has source.Info.Idle, Run calls that function before it ends; see
+	// Consumer.Unfinished. Run also ends while messages wait because a newer release wrote their markers, and
+	// while messages wait behind such messages. These messages are not acked, Unfinished returns their lanes,
+	// and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
-	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd returns false if messages may
-	// arrive of which neither the source nor the store knows yet, such as intents of another consumer that still
-	// runs. MayEnd is called again after IdleExit, and once more after it first returned true. MayEnd must not
-	// block.
+	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if further
+	// messages may arrive although source and store have none, such as intents of another consumer that still
+	// runs. After a result of false, Run calls MayEnd again after IdleExit. After the first result of true,
+	// Run calls MayEnd once more. MayEnd must not block.
 	MayEnd func() bool
-	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s. Statements
-	// that handlers queued are sent with the commit and may take Timeout each in addition.
+	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s.
+	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in
+	// addition.
 	CommitTimeout time.Duration
-	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most 30
-	// lines a minute with the same message are logged, and 10 with the same reason; the next line has the number
-	// of suppressed lines. Lines of level debug are not limited.
+	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most
+	// 30 lines a minute with the same message are logged, and at most 10 lines a minute with the same reason.
+	// The next line then has the number of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
-	// AuditKey is the key with which the audit records of operators' changes are sealed (admin.Auditor): at least
-	// 32 bytes, the same in all processes of a store; empty for no key. A chain that has lines with a key cannot
-	// continue without a key. A run with a key does not begin a chain: after the first Migrate seal an audit record
-	// once with the store's Seal (admin.Sealing), or run semel migrate up.
+	// AuditKey is the key that seals the audit records of operators' changes (admin.Auditor). AuditKey has at
+	// least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A
+	// chain of audit records that has records with a key cannot continue without a key. A run with a key does
+	// not begin a chain. To begin a chain, seal one audit record with the store's Seal (admin.Sealing) after
+	// the first Migrate, or run semel migrate up.
 	AuditKey []byte
-	// Observers are notified of events. An observer that implements measure.Meter also receives measurements. At
-	// most one may implement measure.Tracer, which creates spans.
+	// Observers get the events of the consumer. An observer that implements measure.Meter also gets
+	// measurements. At most one observer may implement measure.Tracer, which creates spans.
 	Observers []semel.Observer
 	// Recorder, if set, records the engine's last events and decisions.
 	Recorder *Recorder
 }
 
-// InboxPolicy configures claims of inbox rows. Any process of the consumer claims rows, for a lease by the store's
-// clock, which is extended while a handler runs.
+// InboxPolicy configures claims of inbox rows. Any process of the consumer claims rows. A claim is valid for
+// a lease by the store's clock, and the lease is extended while a handler runs.
 type InboxPolicy struct {
-	// Lease is the duration of a claim, 1 s to 1 h; default 30 s. After a crash a row waits that long for another
-	// process.
+	// Lease is the duration of a claim, 1 s to 1 h; default 30 s. If a process crashes, its rows wait until
+	// their leases expire before another process claims them.
 	Lease time.Duration
 	// Poll is the maximum interval at which an idle consumer asks the store for due rows, 10 ms to 1 min; default
 	// 1 s.
 	Poll time.Duration
-	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100; default 3.
-	// Then the message is parked with the reason "kills its process".
+	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100; default
+	// 3. After that number the message is parked with the reason "kills its process".
 	MaxCrashes int
 }
 
-// BatchLimits limit a transaction. A batch never waits until it is full.
+// BatchLimits limit a batch, which is one transaction. A batch never waits until it is full.
 type BatchLimits struct {
 	// MaxSize is the maximum number of messages in a batch, 1 to 10,000; default 500.
 	MaxSize int
-	// MaxTime is how long the handlers of one batch run before the batch commits; default 50 ms.
+	// MaxTime is how long the handlers of one batch may run before the batch commits; default 50 ms.
 	MaxTime time.Duration
 }
 
-// RetryPolicy configures retries. The delay before a retry is random, up to InitialDelay at first; this limit
-// doubles up to MaxDelay ("full jitter").
+// RetryPolicy configures retries. The delay before a retry is random, between 0 and a limit. The limit is
+// InitialDelay at first and doubles with each retry up to MaxDelay ("full jitter").
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of runs of a handler for a message; default 10.
 	MaxAttempts int
@@ -189,34 +197,36 @@ type RetryPolicy struct {
 	// MaxDelay is the maximum delay; the default is MaxInMemoryWait. A longer MaxDelay needs a store with an inbox
 	// (store.Leases), where the message waits.
 	MaxDelay time.Duration
-	// OnExhausted is the action for a message that failed permanently or has had MaxAttempts: ActionPark,
-	// ActionDeadLetter or ActionHalt.
+	// OnExhausted is the action for a message that failed permanently or failed MaxAttempts times:
+	// ActionPark, ActionDeadLetter or ActionHalt.
 	OnExhausted Action
 	// Budget limits the retries of all messages together.
 	Budget RetryBudget
-	// SerialAfter is the number of failed attempts in a row, of any messages, after which one message is tried at
-	// a time, at the rate of Budget.PerSecond, until one succeeds. The cause is probably a system that the handler
-	// calls; trying all messages would use up their attempts. 1 to 1,000,000; default 20. Permanent failures do
-	// not count. Process is not affected.
+	// SerialAfter is a number of failed attempts in a row, of any messages; 1 to 1,000,000; default 20. After
+	// SerialAfter failures, Semel tries one message at a time, at the rate of Budget.PerSecond, until an
+	// attempt succeeds. The cause is probably a system that the handler calls, and trying all messages would
+	// use up their attempts. Permanent failures do not count. SerialAfter does not apply to Process.
 	SerialAfter int
 	// BreakerThreshold is the number of messages in a row that must fail permanently (by a permanent error, a
-	// failed precondition, or their last attempt) to open a circuit breaker. While it is open, nothing more is
-	// fetched or claimed, the consumer is not ready, and one message is tried at a time, after delays of 1 s to 1
-	// min, until one succeeds. Messages that fail meanwhile wait until they have had MaxAttempts attempts, and at
-	// least 5. 1 to 1,000,000. If it is not set, the breaker opens after 20, and only while no handler has
-	// succeeded since Run began, so that one bad producer cannot stop a working consumer. Process has no breaker.
+	// failed precondition, or their last attempt) to open a circuit breaker. While the breaker is open, no
+	// message is fetched or claimed, the consumer is not ready, and one message is tried at a time, after
+	// delays of 1 s to 1 min, until an attempt succeeds. Messages that fail while the breaker is open wait
+	// until they have had MaxAttempts attempts, and at least 5. BreakerThreshold is 1 to 1,000,000. If
+	// BreakerThreshold is not set, the breaker opens after 20 failures, and only while no handler has
+	// succeeded since Run began, so that one bad producer cannot stop a working consumer. Process has no
+	// breaker.
 	BreakerThreshold int
 	// DisableBreaker keeps the breaker closed.
 	DisableBreaker bool
 }
 
-// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries:
-// PerSecond retries a second, plus Percent of the first attempts. Unused budget is saved, up to one minute of
-// PerSecond. A retry above the budget is delayed, which does not count as a failure. Each process has its own
-// budget.
+// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries.
+// The budget is PerSecond retries a second, plus Percent of the number of first attempts. Unused budget is
+// saved, up to one minute of PerSecond. A retry above the budget is delayed; the delay does not count as a
+// failure. Each process has its own budget.
 type RetryBudget struct {
-	// PerSecond is 1 to 1,000,000; default 10.
+	// PerSecond is the number of retries a second, 1 to 1,000,000; default 10.
 	PerSecond int
-	// Percent is 1 to 1,000; default 10.
+	// Percent is the number of retries per 100 first attempts, 1 to 1,000; default 10.
 	Percent int
 }

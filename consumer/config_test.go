@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyConfigs are invalid configurations, each with the field that the error must name.
+// faultyConfigs are invalid configurations. field is the field that the error must name.
 var faultyConfigs = []struct {
 	field string
 	set   func(c *consumer.Config)
@@ -126,19 +126,19 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// unfit is a store whose schema does not fit.
+// unfit is a store whose schema does not fit this release.
 type unfit struct{ *memstore.Store }
 
 func (unfit) Check(context.Context) error {
 	return fmt.Errorf("table semel_marker is missing; run semel migrate up: %w", semel.ErrSchema)
 }
 
-// limited is a store with batches of at most three.
+// limited is a store whose batches have at most three messages.
 type limited struct{ *watchedStore }
 
 func (*limited) Limits() store.Limits { return store.Limits{Batch: 3} }
 
-// positioned is a source that needs stored positions.
+// positioned is a source that stores its positions in the store.
 type positioned struct {
 	*listSource
 	consumer string

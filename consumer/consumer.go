@@ -25,7 +25,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Consumer is a named handler with its settings. Consumer is safe for concurrent use.
+// Consumer is a named handler with its settings. A Consumer is safe for concurrent use.
 type Consumer[Tx any] struct {
 	config   *settings
 	store    runner.Store
@@ -40,25 +40,26 @@ type Consumer[Tx any] struct {
 
 	mutex      sync.Mutex
 	started    bool                        // guarded by mutex
-	engine     *engine.Engine[Tx]          // of Run, Work or Process; guarded by mutex
-	loop       *sources.Calls[Disposition] // of Process; guarded by mutex
+	engine     *engine.Engine[Tx]          // used by Run, Work and Process; guarded by mutex
+	loop       *sources.Calls[Disposition] // used by Process; guarded by mutex
 	oneAttempt bool                        // Process was called; guarded by mutex
 	stop       context.CancelFunc          // ends the run of Process; guarded by mutex
 	group      worker.Group
-	ended      error // what the run of Process ended with; valid after group
+	ended      error // the error with which the run of Process ended; valid after group has ended
 }
 
-// New returns a consumer that runs handle once for each message, in batches that share a transaction. New reports
-// all faults of the configuration together. handle must write its effect through tx, must not commit or roll back,
-// and may run again after a rollback. See semel.Retry, semel.Permanent and semel.Park for the errors that it can
-// return. If the store has no inbox (store.Inbox), c must not park messages, which is the default of
-// Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition. plans are for tests.
+// New returns a consumer that runs handle once for each message, in batches that share a transaction. New
+// reports all faults of the configuration together. handle must write its effect through tx and must not
+// commit or roll back. After a rollback, handle may run again for the same message. See semel.Retry,
+// semel.Permanent and semel.Park for the errors that handle can return. If the store has no inbox
+// (store.Inbox), set Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition, because their default
+// ActionPark is then rejected. plans are for tests.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
-// NewBatch is New for a handler of whole batches, for set-based effects. After a failure the batch is split until
-// the failing message is alone.
+// NewBatch is New for a handler of whole batches, for set-based effects. If a batch fails, the batch is split
+// until the failing message is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }
@@ -90,16 +91,16 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 	return made
 }
 
-// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or a message halts the consumer
+// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or a message stops the consumer
 // (semel.ErrHalted). Run may be called once.
 //
-// When ctx ends, Run drains for at most Config.Drain, and returns nil if everything has ended by then. Otherwise
-// it returns within 5 s more, with an error that says what still runs.
+// When ctx ends, Run drains for at most Config.Drain, and returns nil if all handlers have ended by then.
+// Otherwise Run returns within 5 s more, with an error that lists the handlers that still run.
 //
-// If Run returns an error before the first fetch, nothing has happened, and the error says what is missing.
-// semel.ErrUnfinished means that the run ended because of IdleExit or the end of the source, but lanes have
-// messages that were not read or that a newer release marked; see Unfinished. semel.ErrBehind means that the store
-// is behind the broker.
+// If Run returns an error before the first fetch, nothing has been changed, and the error says which
+// requirement is not met. semel.ErrUnfinished means that the run ended because of IdleExit or the end of the
+// source, but some lanes have messages that were not read or that a newer release marked; see Unfinished.
+// semel.ErrBehind means that the store lacks records of messages that the broker counts as acked.
 //
 // While an operator has paused the consumer (admin.Controls), Run waits and is not idle. With StrategyInbox the
 // consumer may have no Source. Then Run processes the store's inbox until ctx ends or Config.IdleExit has passed.
@@ -132,7 +133,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.En
 	return c.take(src, info)
 }
 
-// take creates the engine. A second call returns an error. The caller holds the mutex.
+// take creates the engine. A second call of take returns an error. The caller holds the mutex.
 func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
@@ -162,9 +163,10 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.Snapshot()
 }
 
-// Unfinished returns the unsettled messages after Run has ended because of Config.IdleExit or the end of the
-// source: messages that the source could not deliver, if the source reports them (source.Info.Idle), and messages
-// that wait for a newer release. After the end of a source, Run waits 5 s longer for the latter.
+// Unfinished returns the messages that were not acked when Run ended because of Config.IdleExit or the end of
+// the source. They are messages that the source could not deliver, if the source reports such messages
+// (source.Info.Idle), and messages that wait for a newer release. After the end of a source, Run waits 5 s
+// longer for messages that wait for a newer release.
 func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
@@ -173,20 +175,21 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	return e.Unfinished()
 }
 
-// Ready reports whether the consumer works, and if not, why. It is not ready
+// Ready reports whether the consumer works. If the consumer is not ready, Ready also returns why. The
+// consumer is not ready
 //   - before store and source have responded, and while one of them is down;
 //   - while a handler does not return after its timeout;
 //   - while the key store does not record the outcomes of calls;
-//   - while nothing is fetched because messages that a newer release marked, and messages behind them, fill
-//     Config.MaxUnacked;
+//   - while nothing is fetched because Config.MaxUnacked is reached by messages that a newer release marked and
+//     by messages behind them;
 //   - while the circuit breaker is open.
 //
-// A source without messages counts as working when it assigns its first lane, or a minute after the start. A
-// consumer for Process checks its store with the first call, and is ready until then.
+// A source without messages counts as working when the source assigns its first lane, or a minute after the
+// start. A consumer for Process checks its store with the first call of Process, and is ready until then.
 //
-// A consumer that is ready may also have a reason: an operator has paused or limited it (admin.Controls), messages
-// wait for a newer release, the key store is down and the consumer works without it (KeyPolicy.FailOpen), or lanes
-// have failed while others continue (source.Info.LaneFaults).
+// A ready consumer may also have a reason. Reasons are: an operator has paused or limited the consumer
+// (admin.Controls); messages wait for a newer release; the key store is down and the consumer works without
+// the store (KeyPolicy.FailOpen); lanes have failed while other lanes continue (source.Info.LaneFaults).
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.State()
 	var reasons []string
@@ -220,11 +223,11 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	return reasons
 }
 
-// TryMark marks the message in a transaction that the caller has opened. The store must implement store.CallerTx.
-// If the verdict is Fresh, write the effect in tx; otherwise do not. Commit tx with the effect, and ack the
-// message afterwards. semel.ErrUnsupported and identity errors mean that nothing was written. semel.ErrOld: the
-// message is older than the retention; roll tx back. semel.ErrSchema, with the verdict Newer: a newer release
-// marked the message; do not settle it.
+// TryMark marks the message in a transaction that the caller has opened. The store must implement
+// store.CallerTx. If the verdict is Fresh, write the effect in tx; otherwise write no effect. Commit tx with
+// the effect, and ack the message afterwards. semel.ErrUnsupported and identity errors mean that nothing was
+// written. semel.ErrOld means that the message is older than the retention; roll tx back. semel.ErrSchema,
+// with the verdict Newer, means that a newer release marked the message; do not ack the message.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
 	marker, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
@@ -264,11 +267,11 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	return verdicts[0], nil
 }
 
-// Work processes due rows of the store's inbox without a source: all of the consumer's, or only those with the
-// given numbers. Work ends when no row is due and no claim is open, or when ctx ends. Work is for programs that
-// process received or retried messages without a running consumer. While an operator has paused the consumer, Work
-// waits. Left reports the rows that are due later. Work may be called once, and not together with Run.
-// semel.ErrUnsupported: the store has no inbox.
+// Work processes due rows of the store's inbox without a source. Work processes all rows of the consumer, or
+// only the rows with the given numbers. Work ends when no row is due and no claim is open, or when ctx ends.
+// Work is for programs that process received or retried messages without a running consumer. While an
+// operator has paused the consumer, Work waits. Left reports the rows that are due later. Work may be called
+// once, and not together with Run. semel.ErrUnsupported means that the store has no inbox.
 func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	e, err := c.startWork(ctx, sources.None{Ends: true})
 	if err != nil {
@@ -289,8 +292,8 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.E
 	return c.start(ctx, s)
 }
 
-// inbox returns a new inbox for a run; nil for Process, or if the store has none. A consumer without markers also
-// has an inbox, for parked rows that are retried. The caller holds the mutex.
+// inbox returns a new inbox for a run. The result is nil for Process, and if the store has no inbox. A
+// consumer without markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)
@@ -307,8 +310,8 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	return inbox.New(o)
 }
 
-// Load returns the numbers of messages and bytes that the consumer has in memory. The result is
-// zero before and after the run. Load may be called at any time and makes no request.
+// Load returns the numbers of messages and bytes that the consumer has in memory. Before and after the run,
+// Load returns zeros. Load may be called at any time and makes no request.
 func (c *Consumer[Tx]) Load() measure.Load {
 	if e := c.running(); e != nil {
 		return e.Load()
@@ -316,11 +319,11 @@ func (c *Consumer[Tx]) Load() measure.Load {
 	return measure.Load{}
 }
 
-// Alive reports whether the consumer works. A consumer is also alive while its store or its source is
-// down, while an operator has paused it, and before and after its run. If it is not alive, Alive returns
-// the reason: the handlers of all workers are still running after their time-outs, or the engine itself
-// hangs. Only these can be fixed by a restart of the process; the other reasons of Ready cannot. Alive
-// may be called at any time and makes no request.
+// Alive reports whether the consumer works. A consumer is also alive while its store or its source is down,
+// while an operator has paused the consumer, and before and after its run. A consumer is not alive if the
+// handlers of all workers still run after their timeouts, or if the engine itself hangs; Alive then returns
+// that reason. A restart of the process fixes these two faults. A restart does not fix the other reasons of
+// Ready. Alive may be called at any time and makes no request.
 func (c *Consumer[Tx]) Alive() (bool, string) {
 	if e := c.running(); e != nil {
 		return e.Alive()
@@ -328,7 +331,7 @@ func (c *Consumer[Tx]) Alive() (bool, string) {
 	return true, ""
 }
 
-// StoreDown returns since when the store, or the store of the keys, has been down, and why. The time is
-// zero while the store works, and before the first request. A liveness probe that must also fail after a
-// long outage can use it. StoreDown may be called at any time and makes no request.
+// StoreDown returns the time since which the store, or the store of the keys, has been down, and why the
+// store is down. The time is zero while the store works, and before the first request. A liveness probe that
+// must fail after a long outage can use StoreDown. StoreDown may be called at any time and makes no request.
 func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.StoreDown() }

@@ -34,8 +34,8 @@ type listSource struct {
 	kinds   map[string]semel.SettleKind
 	flows   []bool
 	fetches int
-	takes   time.Duration // duration of a Fetch with deliveries
-	refuse  func() error  // error of Settle
+	takes   time.Duration // duration of a Fetch that returns deliveries
+	refuse  func() error  // error that Settle returns
 }
 
 func newListSource(messages ...*semel.Message) *listSource {
@@ -119,7 +119,7 @@ func message(id, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(body), Origin: semel.Origin{Partition: -1, Offset: -1}}
 }
 
-// firstSeed makes the delays of a test the same in each run.
+// firstSeed makes the random delays of a test the same in each run.
 var firstSeed = faults.Plan{Seed: 1}
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }

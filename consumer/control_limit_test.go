@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// limit limits the consumer billing to a number of messages a second.
+// limit limits the consumer "billing" to a number of messages a second.
 func limit(t *testing.T, s admin.Controls, perSecond int) {
 	t.Helper()
 	if err := s.Limit(context.Background(), "billing", perSecond, store.Act{Verb: "limit", Who: "bo", Why: "slowly"}); err != nil {
@@ -93,7 +93,7 @@ func TestALimitedConsumer(t *testing.T) {
 			ids[i] = strconv.Itoa(i)
 			written[ids[i]] = time.Now()
 		}
-		source.sendAll(written, ids...) // the fetch that began before the limit would return them at once
+		source.sendAll(written, ids...) // a fetch that began before the limit would return all of them at once
 		pass(time.Second)
 		if n := running.Counts().Applied; n == 0 || n > 21 {
 			t.Errorf("within a second %d messages were applied, want about 20", n)

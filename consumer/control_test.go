@@ -27,10 +27,10 @@ func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	}
 }
 
-// heard is longer than a consumer takes to notice an operator's control.
+// heard is longer than the time that a consumer takes to notice an operator's command.
 const heard = 3 * time.Second
 
-// pausedText is the reason of Ready after pause.
+// pausedText is the reason that Ready returns after pause.
 const pausedText = `paused by ana: the disk\nis full`
 
 func TestAPausedConsumer(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAPausedConsumer(t *testing.T) {
 		store, src := memstore.New(), newListSource(numbered("m", 3)...)
 		src.endless = true
 		c := config(src)
-		c.IdleExit = 2*time.Second + 2*time.Millisecond // it notices the pause after 2 s
+		c.IdleExit = 2*time.Second + 2*time.Millisecond // the consumer notices the pause after 2 s
 		run := start(t, mustNew(t, store, add, c))
 		pass(time.Second)
 		pause(t, store, "billing", true)

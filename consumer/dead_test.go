@@ -18,11 +18,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// grave is a broker with a dead-letter topic. It stops when the process is dead, or rejects copies.
+// grave is a broker with a dead-letter topic. It stops working when dead is set, and rejects a number of
+// copies.
 type grave struct {
 	*sourcetest.Memory
 	dead    *atomic.Bool
-	refuses atomic.Int32 // number of copies to reject
+	refuses atomic.Int32 // number of copies that the topic still rejects
 	// copied is called with each dead letter before it is written.
 	copied func(source.Settlement)
 }
@@ -66,7 +67,7 @@ func bury(t *testing.T, messages ...*semel.Message) *grave {
 	return g
 }
 
-// lies returns the number of dead letters by the id of their message.
+// lies returns the number of dead letters of each message, by the id of the message.
 func (g *grave) lies(t *testing.T) map[string]int {
 	t.Helper()
 	all, err := g.Dead()
@@ -86,7 +87,7 @@ func deadConfig(src source.Source) consumer.Config {
 	return c
 }
 
-// failsIf fails permanently for messages whose body says so.
+// failsIf is a handler that fails permanently if the body of the message is "bad".
 func failsIf(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	switch string(m.Body) {
 	case "bad":
@@ -169,7 +170,8 @@ func TestDeadLettersAreNeitherLostNorForgotten(t *testing.T) {
 	})
 }
 
-// diesAt lets a process die that dead-letters every third message, starts another one, and checks the final state.
+// diesAt kills a process that dead-letters every third message, starts another process, and checks the final
+// state.
 func diesAt(t *testing.T, point faults.Point, n int) bool {
 	t.Helper()
 	var messages []*semel.Message
@@ -213,7 +215,7 @@ func diesAt(t *testing.T, point faults.Point, n int) bool {
 	return died
 }
 
-// runsUntil runs a consumer until its process dies at the n-th time that it passes point.
+// runsUntil runs a consumer until its process dies at the n-th time that the process passes point.
 func runsUntil(t *testing.T, store *memstore.Store, g *grave, point faults.Point, n int) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -39,8 +39,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Defaults returns a Config with all default values. Required fields are empty, and so are Fingerprint and
-// Version, whose defaults depend on other fields.
+// Defaults returns a Config with all default values. Required fields are empty. Fingerprint and Version are
+// empty too, because their defaults depend on other fields.
 func Defaults() Config {
 	var c Config
 	c.setLimits()
@@ -65,7 +65,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// setLimits sets each limit that is 0 to its default.
+// setLimits sets each limit that is 0 to its default value.
 func (c *Config) setLimits() {
 	setDefault(&c.Workers, defaultWorkers)
 	setDefault(&c.Timeout, defaultTimeout)
@@ -97,7 +97,8 @@ func (v *VersionPolicy) defaults() *VersionPolicy {
 	return &own
 }
 
-// breakerThreshold returns the number of permanent failures that opens the breaker; 0 if it never opens.
+// breakerThreshold returns the number of permanent failures that opens the breaker, or 0 if the breaker never
+// opens.
 func (r *RetryPolicy) breakerThreshold() int {
 	switch {
 	case r.DisableBreaker:

@@ -31,7 +31,7 @@ func TestTheDispositionOfAMessage(t *testing.T) {
 			m.Headers = append(m.Headers, semel.Header{Name: "region", Value: []byte("eu")})
 			return m
 		}
-		// another process has started this message and does not finish it
+		// Another process has started this message and does not finish the message.
 		other := mustNew(t, store, slow(consumer.Defaults().Timeout/2), c)
 		under := make(chan error, 1)
 		go func() { _, err := other.Process(t.Context(), ours("busy", "{}")); under <- err }()

@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mailing is a store with a consumer that writes an intent for each message, and records what the intents' sender
-// sent.
+// mailing is a store with two consumers. The first consumer writes an intent for each message. The second
+// consumer sends the intents, and mailing records them.
 type mailing struct {
 	t     *testing.T
 	store *memstore.Store
@@ -38,7 +38,7 @@ func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Me
 	return add(ctx, tx, message)
 }
 
-// comes consumes messages with ReEmitIntents.
+// comes runs the first consumer over messages, with ReEmitIntents.
 func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	c := config(newListSource(messages...))
@@ -53,7 +53,7 @@ func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Messag
 	return counts
 }
 
-// sends runs the sender on due intents and checks the number of calls.
+// sends runs the sender for due intents and checks the number of calls.
 func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
 	m.t.Helper()
 	before := len(m.sent)
@@ -77,7 +77,7 @@ func copies(n int) (all []*semel.Message) {
 	return all
 }
 
-// revisions returns the revisions of all rows, which show whether rows were written.
+// revisions returns the revisions of all rows. A changed revision shows that a row was written.
 func revisions(t *testing.T, store *memstore.Store) (all []int64) {
 	t.Helper()
 	for _, r := range rows(t, store) {
@@ -277,7 +277,7 @@ func TestIntentsThatAreNotSentAgain(t *testing.T) {
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 2 {
 			t.Errorf("%+v", counts)
 		}
-		pass(15 * time.Minute) // no sender was running
+		pass(15 * time.Minute) // no sender was running during this time
 		if counts := m.sends(0, anHour); counts.NotReEmitted != 2 || counts.Inbox.Applied != 2 {
 			t.Errorf("%+v", counts)
 		}
@@ -321,7 +321,7 @@ func TestIntentsThatAreNotSentAgain(t *testing.T) {
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
-		// An intent that was sent by a sender of another kind is not applied by this one.
+		// The sender does not apply an intent that was sent by a sender of another kind.
 		m.comes(nil, numbered("n", 1)...)
 		m.sends(1, nil)
 		pass(2 * admin.EmitInterval)

@@ -47,8 +47,8 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-// engineConfig returns the configuration of the engine. byCalls: messages are passed by calls of Process. inbox:
-// the store has an inbox whose rows can be claimed.
+// engineConfig returns the configuration of the engine. byCalls means that messages are passed by calls of
+// Process. inbox means that the store has an inbox whose rows can be claimed.
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
 		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
@@ -69,13 +69,14 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 	return out
 }
 
-// lines returns which messages must wait for one another in the inbox.
+// lines returns for which earlier messages a message waits in the inbox: those of its key, those of its lane,
+// or none.
 func (c *settings) lines() engine.Lines {
 	blocks := c.OnParked == OnParkedBlock
 	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
 }
 
-// versionStart returns the first version of a stream; 0 means any.
+// versionStart returns the first version of a stream; 0 means that a stream can start with any version.
 func (c *settings) versionStart() int64 {
 	if c.Version == nil {
 		return 0
@@ -83,7 +84,6 @@ func (c *settings) versionStart() int64 {
 	return c.Version.Start
 }
 
-// machineConfig returns the configuration of the machine.
 func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
@@ -105,9 +105,9 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 	}
 }
 
-// serialFor returns how long batches run one at a time after contention. It is 0 if handlers call other systems
-// for inbox rows: a lock that concerns one message would otherwise serialise all calls, while applying one answer
-// is short and can be repeated.
+// serialFor returns how long batches run one at a time after contention. The result is 0 if handlers call
+// other systems for inbox rows. For such handlers, running one batch at a time would slow down all calls,
+// although only the short transaction after a call has met contention.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0
@@ -115,7 +115,7 @@ func (c *settings) serialFor() time.Duration {
 	return time.Minute
 }
 
-// onUnversioned returns how a message without a version ends.
+// onUnversioned returns the action for a message without a version.
 func (c *settings) onUnversioned() Action {
 	if c.Version == nil {
 		return ActionPark
@@ -123,7 +123,6 @@ func (c *settings) onUnversioned() Action {
 	return c.Version.Missing
 }
 
-// gap returns VersionPolicy.Gap and GapCap; 0 without a VersionPolicy.
 func (c *settings) gap() (wait time.Duration, most int64) {
 	if c.Version == nil {
 		return 0, 0
@@ -131,8 +130,9 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 	return c.Version.Gap, c.Version.GapCap
 }
 
-// neverProcessed returns why no handler may get the message of a row, even after a retry, and what to do; nil if a
-// handler may get it. A consumer without Identity also gets messages without a usable identity.
+// neverProcessed returns an error if no handler may get the message of a row, even after a retry. The error
+// says why, and what to do. The result is nil if a handler may get the message. A consumer without Identity
+// also gets messages without a usable identity.
 func (c *settings) neverProcessed(r *store.StoredRow) error {
 	if !r.Surrogate {
 		return nil
@@ -151,7 +151,7 @@ func (c *settings) neverProcessed(r *store.StoredRow) error {
 	return errors.New("its message has no usable identity and is never processed; discard it, and let the producer send it again")
 }
 
-// setAside returns why a claimed row must not run and is parked again; nil if it may run.
+// setAside returns the reason why a claimed row must not run and is parked again, or nil if the row may run.
 func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
@@ -168,7 +168,6 @@ func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	return nil
 }
 
-// runOptions returns the options of the runner.
 func (c *settings) runOptions() runner.Options {
 	o := runner.Options{
 		Guard: c.guard, Timeouts: runner.Timeouts{Timeout: c.Timeout, CommitTimeout: c.CommitTimeout}, Keep: c.keys.Keep, FailOpen: c.keys.FailOpen,
@@ -190,12 +189,11 @@ func (c *settings) runOptions() runner.Options {
 	return o
 }
 
-// stepsOfVersions reports whether messages have both steps and versions. Then no two messages of one
-// stream may share a batch: a version needs the one before it to be applied, and a message with steps
-// left is not applied by the commit.
+// stepsOfVersions reports whether messages have both steps and versions. Then two messages of one stream must
+// not share a batch: a version can be applied only after its predecessor, and the commit of a batch does not
+// apply a message that has further steps.
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
-// working returns the generation that the store checks for each batch.
 func (c *settings) working() generations.Working {
 	if c.Generation == nil {
 		return generations.Working{}
@@ -203,8 +201,8 @@ func (c *settings) working() generations.Working {
 	return generations.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
 }
 
-// controlled returns the name under which operators control the consumer. A rebuild has the name of its
-// generation, so that it can be paused separately.
+// controlled returns the name that operators use to control the consumer. A rebuild has the name of its
+// generation, so that operators can pause the rebuild separately.
 func (c *settings) controlled() string {
 	if c.Generation != nil && !c.Generation.Building {
 		return c.public
@@ -212,8 +210,8 @@ func (c *settings) controlled() string {
 	return c.Name
 }
 
-// ownTransactions returns an error if the consumer must not mark in transactions of the user, because
-// a switch of generations does not wait for them.
+// ownTransactions returns an error if the consumer has generations. Such a consumer must not mark messages in
+// transactions of the user, because a switch of generations does not wait for these transactions.
 func (c *settings) ownTransactions() error {
 	if c.Generation == nil {
 		return nil

@@ -16,28 +16,29 @@ func (o OnFiltered) String() string {
 	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "OnFiltered")
 }
 
-// Filter selects the messages of a shared topic that are for the consumer: those that meet every condition. The
-// zero value selects all. The filter is applied before the identity of a message is determined. Config.OnFiltered
-// says what happens to the others.
+// Filter selects the messages of a shared topic that are for the consumer. A message is selected if it meets
+// every condition. The zero value selects all messages. The filter is applied before the identity of a
+// message is determined. Config.OnFiltered says what happens to messages that are not selected.
 type Filter struct {
 	// Types lists the types that the filter selects (see Config.Type). A message without a type is not selected.
 	Types []string
-	// Headers lists, by the name of a header, the values of which the header must have one, byte for byte. The
-	// case of names does not matter. If a header is repeated, one matching value is sufficient.
+	// Headers contains, for each name of a header, the allowed values. A message is selected if the header
+	// has one of these values, byte for byte. Names are compared without regard to case. If a header is
+	// repeated, one matching value is sufficient.
 	Headers map[string][]string
 }
 
-// OnFiltered is what happens to a message that Config.Filter excludes.
+// OnFiltered says how a message ends that Config.Filter excludes.
 type OnFiltered uint8
 
-// The values.
 const (
-	// OnFilteredSkip settles the message and counts it as skipped; nothing is written. The default.
+	// OnFilteredSkip acks the message and counts the message as skipped. Nothing is written. This is the
+	// default.
 	OnFilteredSkip OnFiltered = iota
 	// OnFilteredPark parks the message with the reason "not for this consumer".
 	OnFilteredPark
-	// OnFilteredDeadLetter copies the message to the source's dead-letter topic and records it in the store, with
-	// the reason "not for this consumer".
+	// OnFilteredDeadLetter copies the message to the source's dead-letter topic and records the message in
+	// the store, with the reason "not for this consumer".
 	OnFilteredDeadLetter
 )
 
@@ -52,10 +53,10 @@ func (o OnFiltered) ending() machine.Ending {
 	return machine.EndSkip
 }
 
-// takesAll reports whether there is no condition.
+// takesAll reports whether the filter has no conditions.
 func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
-// Validate returns all conditions that no message can meet, in one error; nil if there are none.
+// Validate returns one error that lists all conditions that no message can meet, or nil if there are none.
 func (o Filter) Validate() error {
 	var faults []error
 	if slices.Contains(o.Types, "") {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// typedAs returns a message with a type; an empty type means none.
+// typedAs returns a message with a type. If kind is empty, the message has no type.
 func typedAs(kind, id string, more ...semel.Header) *semel.Message {
 	m := message(id, "{}")
 	if id == "" {
@@ -33,7 +33,7 @@ func typedAs(kind, id string, more ...semel.Header) *semel.Message {
 	return m
 }
 
-// shared returns a topic in which two messages are for the consumer.
+// shared returns a source with the messages of a shared topic. Two of the messages are for the consumer.
 func shared() *listSource {
 	return newListSource(typedAs("order", "1"), typedAs("invoice", ""), typedAs("", ""), typedAs("order", "2"), typedAs("Order", "1"))
 }
@@ -81,7 +81,7 @@ func TestATopicIsShared(t *testing.T) {
 		st, source := memstore.New(), shared()
 		c := config(source)
 		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredPark
-		c.OnBadIdentity = consumer.ActionHalt // not tested here
+		c.OnBadIdentity = consumer.ActionHalt // identities are not tested here
 		counts := runs(t, st, add, c)
 		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
 			t.Errorf("%+v, settled %v", counts, source.settled)
@@ -189,7 +189,7 @@ func TestSkippedMessagesWhileTheStoreIsDown(t *testing.T) {
 			switch fetches++; fetches {
 			case 1:
 				source.pending = later
-			case 2: // the message was in progress when the store went down
+			case 2: // this message was in progress when the store went down
 				<-down
 			}
 		}}
@@ -222,7 +222,7 @@ func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
 	}
 }
 
-// tellOnce returns an observer that calls f at the first event of a kind.
+// tellOnce returns an observer that calls f at the first event of this kind.
 func tellOnce(kind semel.EventKind, f func()) semel.Observer { return &teller{kind: kind, tell: f} }
 
 type teller struct {

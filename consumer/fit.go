@@ -28,7 +28,7 @@ func (c *settings) fits(store any) error {
 	return nil
 }
 
-// fitsLookups returns why policy and store do not fit NewCalling with StrategyMarker.
+// fitsLookups returns an error if policy and store do not fit NewCalling with StrategyMarker.
 func (c *settings) fitsLookups(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -39,7 +39,7 @@ func (c *settings) fitsLookups(st any) error {
 	return nil
 }
 
-// fitsReEmission returns why intents cannot be sent again although ReEmitIntents is set.
+// fitsReEmission returns an error if ReEmitIntents is set but intents cannot be sent again.
 func (c *settings) fitsReEmission(store any) error {
 	if !c.ReEmitIntents {
 		return nil
@@ -53,7 +53,7 @@ func (c *settings) fitsReEmission(store any) error {
 	return nil
 }
 
-// fitsDuplicates returns why OnDuplicate cannot be called although it is set.
+// fitsDuplicates returns an error if OnDuplicate is set but cannot be called.
 func (c *settings) fitsDuplicates(st any) error {
 	if c.OnDuplicate == nil {
 		return nil
@@ -78,7 +78,7 @@ func (c *settings) fitsGeneration(store any) error {
 	return nil
 }
 
-// fitsKeys returns why policy and store do not fit NewKeyed.
+// fitsKeys returns an error if policy and store do not fit NewKeyed.
 func (c *settings) fitsKeys(st any) error {
 	switch {
 	case c.Strategy != StrategyMarker:
@@ -94,7 +94,7 @@ func (c *settings) fitsKeys(st any) error {
 	return nil
 }
 
-// fitsClaims returns why policy and store do not fit NewLeased, or NewCalling with StrategyInbox.
+// fitsClaims returns an error if policy and store do not fit NewLeased, or NewCalling with StrategyInbox.
 func (c *settings) fitsClaims(st any) error {
 	switch {
 	case !claimsRows(st):
@@ -107,7 +107,8 @@ func (c *settings) fitsClaims(st any) error {
 	return nil
 }
 
-// fitsLines returns an error if OnParkedBlock is used with a store that keeps no lines.
+// fitsLines returns an error if OnParkedBlock is set and the store cannot make messages of a key or partition
+// wait for one another.
 func (c *settings) fitsLines(store any) error {
 	if c.OnParked == OnParkedBlock && linesOf(store) == nil {
 		return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
@@ -115,7 +116,7 @@ func (c *settings) fitsLines(store any) error {
 	return nil
 }
 
-// onParked returns what OnParkedDefault means with a store.
+// onParked returns the meaning of OnParkedDefault with this store.
 func (c *settings) onParked(store any) OnParked {
 	if c.rows && linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock
@@ -123,14 +124,14 @@ func (c *settings) onParked(store any) OnParked {
 	return OnParkedSkip
 }
 
-// linesOf returns a store as admin.Lines; nil if it keeps no lines.
+// linesOf returns a store as admin.Lines, or nil if the store does not implement admin.Lines.
 func linesOf(st any) admin.Lines {
 	lines, _ := st.(admin.Lines)
 	return lines
 }
 
-// keepsRows reports whether a store has an inbox. A store without one must not be given rows: a parked message
-// would be acked and stored nowhere.
+// keepsRows reports whether a store has an inbox. A consumer without an inbox must not park messages: a
+// parked message would be acked but stored nowhere.
 func keepsRows(st any) bool {
 	_, keeps := st.(store.Inbox)
 	return keeps
@@ -142,7 +143,8 @@ func claimsRows(st any) bool {
 	return claims && keepsRows(st)
 }
 
-// fitsParking returns an error that lists the fields of the policy that need an inbox, if the store has none.
+// fitsParking returns an error if the store has no inbox and fields of the policy need one. The error lists
+// these fields.
 func (c *settings) fitsParking(any) error {
 	changes := c.withoutParking()
 	if c.rows || len(changes) == 0 {
@@ -155,7 +157,7 @@ func (c *settings) fitsParking(any) error {
 	return fmt.Errorf("%s, so no message can be parked, which is the default: %s; dead letters need a source that keeps them: %w", where, strings.Join(changes, "; "), semel.ErrUnsupported)
 }
 
-// withoutParking returns the changes of the policy that a store without an inbox needs.
+// withoutParking returns the changes that the policy needs if the store has no inbox.
 func (c *settings) withoutParking() (changes []string) {
 	for _, f := range []struct {
 		parks  bool
@@ -164,8 +166,8 @@ func (c *settings) withoutParking() (changes []string) {
 		{c.Retry.OnExhausted == ActionPark, "set Retry.OnExhausted to ActionHalt or ActionDeadLetter"},
 		{c.OnConflict == ActionPark, "set OnConflict to ActionHalt, ActionDeadLetter or ActionKeepFirst"},
 		{c.OnBadIdentity == ActionPark, "set OnBadIdentity to ActionHalt or ActionDeadLetter"},
-		// With NewKeyed, a failed precondition ends as Retry.OnExhausted says, because few of its handlers have
-		// one.
+		// With NewKeyed, a failed precondition ends as Retry.OnExhausted says, because few handlers of
+		// NewKeyed return a failed precondition.
 		{c.OnPrecondition == ActionPark && c.way != byKey, "set OnPrecondition to ActionRetry, ActionDiscard or ActionDeadLetter"},
 		{c.OnFiltered == OnFilteredPark, "set OnFiltered to OnFilteredSkip or OnFilteredDeadLetter"},
 		{c.Retention.OnExpired == ActionPark && c.Retention.Keep > 0, "set Retention.OnExpired to ActionHalt, ActionDeadLetter or ActionDiscard"},
@@ -179,7 +181,7 @@ func (c *settings) withoutParking() (changes []string) {
 	return changes
 }
 
-// fitsFormer returns why the store cannot mark under a previous identity.
+// fitsFormer returns an error if the store cannot mark messages under a previous identity.
 func (c *settings) fitsFormer(store any) error {
 	switch {
 	case c.PreviousIdentity == nil:
@@ -192,7 +194,8 @@ func (c *settings) fitsFormer(store any) error {
 	return nil
 }
 
-// derivationsOf returns a store as admin.Derivations; nil if it keeps none.
+// derivationsOf returns a store as admin.Derivations, or nil if the store does not implement
+// admin.Derivations.
 func derivationsOf(store any) admin.Derivations {
 	derivations, _ := store.(admin.Derivations)
 	return derivations
@@ -206,8 +209,8 @@ func (c *Config) fitsRetention(st any) error {
 	return c.fitsDays(st)
 }
 
-// fitsDays returns an error if only one of policy and store partitions markers by day, or if their kinds of ids
-// differ.
+// fitsDays returns an error if the policy has daily partitions and the store has none, or the reverse, or if
+// policy and store have different kinds of ids.
 func (c *Config) fitsDays(st any) error {
 	kind := limitsOf(byTransaction, st).PartitionedBy
 	switch r := &c.Retention; {
@@ -221,7 +224,7 @@ func (c *Config) fitsDays(st any) error {
 	return nil
 }
 
-// fitsWay returns why policy and store do not fit the consumer's kind of handler.
+// fitsWay returns an error if policy and store do not fit the consumer's kind of handler.
 func (c *settings) fitsWay(store any) error {
 	switch c.way {
 	case byClaim, byAnswer:
@@ -251,7 +254,8 @@ func (c *settings) fitsWaits(st any) error {
 	return nil
 }
 
-// limitsOf returns the limits of a store. Key stores have none, even in a database.
+// limitsOf returns the limits of a store. For key stores, limitsOf returns no limits, even if the key store
+// is a database.
 func limitsOf(w way, st any) store.Limits {
 	if w == byKey {
 		return store.Limits{}
@@ -262,7 +266,8 @@ func limitsOf(w way, st any) store.Limits {
 	return store.Limits{}
 }
 
-// fitsSteps returns why policy and store do not fit a handler with steps, or faults of the steps.
+// fitsSteps returns an error if policy and store do not fit a handler with steps, or if the steps have
+// faults.
 func (c *settings) fitsSteps(any) error {
 	switch {
 	case c.steps == nil:
@@ -287,7 +292,7 @@ func (c *settings) fitsSteps(any) error {
 	return nil
 }
 
-// fitsVersions returns why the store cannot keep versions although Version is set.
+// fitsVersions returns an error if Version is set but the store cannot store versions.
 func (c *settings) fitsVersions(store any) error {
 	if c.Version == nil {
 		return nil

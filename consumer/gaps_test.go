@@ -116,7 +116,7 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// working2 returns the consumer without messages to deliver.
+// working2 returns the configuration c with a source that delivers nothing.
 func working2(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true

@@ -15,11 +15,14 @@ import (
 )
 
 // Generation says in which generation a consumer works. All records of a generation (markers, rows, versions,
-// positions) are stored under admin.GenerationName, so that generations are separate.
+// positions) are stored under admin.GenerationName, so that the records of different generations are
+// separate.
 type Generation struct {
-	// Number is 0 for the first generation, which has the consumer's own name.
+	// Number is the number of the generation. The first generation has the number 0 and the consumer's own
+	// name.
 	Number int64
-	// Building means that a rebuild is filling the generation and that it is not the active one.
+	// Building means that a rebuild is filling the generation. The generation is then not the active
+	// generation.
 	Building bool
 }
 
@@ -39,20 +42,20 @@ func (c *Config) generation() int64 {
 	return c.Generation.Number
 }
 
-// unfencedAgain is the interval between checks whether a switch has ended.
+// unfencedAgain is the interval between checks whether a switch of generations has ended.
 const unfencedAgain = 100 * time.Millisecond
 
-// errTurned: the consumer may no longer work in this generation.
+// errTurned means that the consumer may no longer work in this generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
-// InGenerations runs a consumer in the active one of its generations. InGenerations calls run with that
-// generation; run creates the consumer with a source of its own (Config.Generation) and runs it until its ctx
-// ends. When a switch to another generation begins, that ctx ends, the run drains, and after the switch run is
-// called again with the generation that is active then. If the store does not respond meanwhile, it is asked
-// again.
+// InGenerations runs a consumer in its active generation. InGenerations calls run with the active generation.
+// run must create the consumer with Config.Generation and a new source, and run the consumer until ctx ends.
+// When a switch to another generation begins, InGenerations cancels the ctx of run, and run drains. After the
+// switch, InGenerations calls run again with the new active generation. If the store does not respond during
+// a switch, InGenerations asks the store again.
 //
-// InGenerations returns what run returns if that was not caused by a switch, or nil if ctx has ended between two
-// runs. An error before the first run means that the generations could not be read.
+// InGenerations returns the result of run if run ended for a reason other than a switch, or nil if ctx has
+// ended between two runs. An error before the first call of run means that the generations could not be read.
 func InGenerations(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) error {
 	if err := st.BeginGenerations(ctx, name); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
@@ -75,9 +78,10 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 	}
 }
 
-// Rebuild runs the rebuild of a generation, as InGenerations runs the consumer, until the generation is switched
-// to or dropped. Rebuild returns the generation's state then: generations.Building if run ended by itself or ctx
-// ended. g must have Building set.
+// Rebuild runs the rebuild of a generation. Rebuild calls run as InGenerations does, and cancels the ctx of
+// run when the generation becomes the active one or is dropped. Rebuild returns the last state of the
+// generation. The state is generations.Building if run ended by itself or ctx ended. g must have Building
+// set.
 func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
@@ -97,7 +101,7 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether a generation has this state and, with unfenced, has no fence.
+// mayWork reports whether the generation with this number has state in and, if unfenced is set, no fence.
 func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
@@ -125,8 +129,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched calls run and cancels its context when turned returns true; it calls turned every few seconds.
-// watched reports whether it cancelled the context.
+// watched calls run and also calls turned every few seconds. When turned returns true, watched cancels the
+// context of run. The result is true if watched cancelled that context.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

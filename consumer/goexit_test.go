@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// exiting is a user-defined identity and fingerprinter. It ends its goroutine for every message that asks for it
-// in the header id.
+// exiting is a user-defined identity and fingerprinter. It ends its goroutine (runtime.Goexit) for messages
+// whose header id asks for that.
 type exiting struct{ identity, print bool }
 
 func (exiting) Validate() error { return nil }
@@ -37,7 +37,7 @@ func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// exitingFitter is a store whose FitIdentity ends the goroutine for certain ids.
+// exitingFitter is a store whose FitIdentity ends its goroutine for certain ids.
 type exitingFitter struct{ *memstore.Store }
 
 func (f exitingFitter) Limits() store.Limits { return store.Limits{FitIdentity: f.fit} }
@@ -49,7 +49,7 @@ func (exitingFitter) fit(_, id string) (string, error) {
 	return id, nil
 }
 
-// exitsAmong returns messages of which every fourth ends the goroutine that reads it.
+// exitsAmong returns n messages. The functions that read every fourth message end their goroutine.
 func exitsAmong(n, size int) (all []*semel.Message) {
 	for i := range n {
 		name := "ok"
@@ -61,8 +61,8 @@ func exitsAmong(n, size int) (all []*semel.Message) {
 	return all
 }
 
-// exitsAside runs messages of which every fourth ends the goroutine in a user-defined function, and checks how
-// they end.
+// exitsAside runs messages of which every fourth ends the goroutine of a user-defined function, and checks
+// how these messages end.
 func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says string) {
 	const n = 16
 	store := memstore.New()
@@ -156,7 +156,7 @@ func TestAUsersFunctionThatEndsItsGoroutine(t *testing.T) {
 			<-done
 			return returned
 		}
-		for range 2 { // the second message would wait for a lock of the first
+		for range 2 { // the second message would wait for a lock that the first one holds
 			if mark("exit") {
 				t.Error("it returned")
 			}

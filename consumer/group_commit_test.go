@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowLeases is a store whose writes of claims take a while and are counted: each is a transaction in a database.
+// slowLeases is a store in which each write of claims takes a while. slowLeases counts these writes, because
+// each one is a transaction in a database.
 type slowLeases struct {
 	*memstore.Store
 	starts, ends, together atomic.Int32
@@ -65,7 +66,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	})
 }
 
-// losesOnce loses the first End call before it is carried out.
+// losesOnce is a store that loses the first call of End before it is carried out.
 type losesOnce struct {
 	*memstore.Store
 	lost bool

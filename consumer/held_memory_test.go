@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// freshSource creates its messages during Fetch and keeps no reference to them.
+// freshSource creates its messages during Fetch and keeps no reference to them, so that they can be freed.
 type freshSource struct {
 	observer source.LaneObserver
 	next     int

@@ -64,7 +64,7 @@ func TestScopesOfIdentities(t *testing.T) {
 	})
 }
 
-// after are the possible states of a message, by the verdict on a copy.
+// after are the possible results of a message, for a test of the verdict on a copy of the message.
 var after = []struct {
 	name  string
 	says  error

@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// lateSource is a listSource that starts late.
+// lateSource is a listSource that assigns its first lane late, or whose Fetch fails at first.
 type lateSource struct {
 	*listSource
-	// joins is how long it waits before it assigns its first lane.
+	// joins is how long the source waits before it assigns its first lane.
 	joins time.Duration
-	// fails is the time until which its Fetch fails.
+	// fails is the time until which Fetch fails.
 	fails time.Time
 }
 

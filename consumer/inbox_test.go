@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failing is a handler that fails a number of times for each message before it adds 1.
+// failing is a handler that fails times times for each message before it adds 1.
 func failing(times int, with func() error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	failed := map[string]int{}
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -28,7 +28,7 @@ func failing(times int, with func() error) func(context.Context, *memstore.Tx, *
 	}
 }
 
-// plain returns a store without its optional features.
+// plain returns a store without the optional features of memstore.
 func plain(s *memstore.Store) store.TxStore[*memstore.Tx] {
 	return struct{ store.TxStore[*memstore.Tx] }{s}
 }
@@ -312,8 +312,8 @@ func TestAcceptance(t *testing.T) {
 	})
 }
 
-// unwilling is a store that does not end claims while a run is being stopped, until the last seconds of the run. A
-// run may reach these without an earlier attempt.
+// unwilling is a store that ends no claims while a run is being stopped, until the last seconds of the run. A
+// run may reach these seconds without an earlier attempt to end the claims.
 type unwilling struct {
 	*memstore.Store
 	times int

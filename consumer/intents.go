@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents can be sent
-// once that transaction has committed; if it rolls back, they do not exist. A sender is a consumer with the name
-// in Intent.To, with StrategyInbox and without a Source, usually created with NewLeased. Intents is safe for
-// concurrent use.
+// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents are sent
+// after that transaction has committed. If the transaction rolls back, the intents do not exist. A sender is
+// a consumer whose name is Intent.To, with StrategyInbox and without a Source, usually created with
+// NewLeased. Intents is safe for concurrent use.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]
@@ -25,15 +25,16 @@ type Intents[Tx any] struct {
 	senders    *senders[Tx]
 }
 
-// senders caches the scopes of the senders.
+// senders caches the numbers of sources in the store, for each sender.
 type senders[Tx any] struct {
 	mutex sync.Mutex
 	known map[string]*scopes.Cache[Tx] // guarded by mutex
 }
 
-// NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables. So a
-// store that partitions markers by day is refused with semel.ErrUnsupported, and with an adopted table each Write
-// fails, because that store serves only one consumer: pass the store from which it was derived.
+// NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables.
+// Pass the store with these tables, not a store that is derived from that store. NewIntents rejects a store
+// that partitions markers by day (semel.ErrUnsupported). With an adopted table each Write fails, because the
+// store of an adopted table serves only one consumer.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes.Cache[Tx]{}}}
 	if st.Limits().PartitionedBy != "" {
@@ -47,22 +48,24 @@ func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	return w, nil
 }
 
-// Suppressed returns an Intents that parks the intents with the reason "suppressed". They are counted and listed,
-// and sent only if an operator retries them.
+// Suppressed returns an Intents that parks the intents with the reason "suppressed". Suppressed intents are
+// counted and listed. A suppressed intent is sent only if an operator retries it.
 func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 	other := *w
 	other.suppressed = true
 	return &other
 }
 
-// Write writes intents in tx, which the caller commits: a handler's transaction or one that the caller opened.
-// cause is the message that the handler got. Without such a message it is nil, and each intent needs an ID.
+// Write writes intents in tx, which is a handler's transaction or a transaction that the caller has opened.
+// The owner of tx commits tx. cause is the message that the handler got. Outside a handler, cause is nil and
+// each intent needs an ID.
 //
-// An intent that already exists with the same content is left unchanged: a copy of the message or an earlier run
-// of the handler has written it. After an error tx must be rolled back, as after an error of a handler.
-// semel.ErrIntent, a permanent error, means that an intent with the same id but other content exists. If tx queues
-// its statements, this is found during the commit, and is then an error of the message. If the message belongs to
-// a replay without effects, the intents are written as by Suppressed.
+// An intent that already exists with the same content is left unchanged, because an earlier run of the
+// handler or the handling of a duplicate has written it. After an error tx must be rolled back, as after an
+// error of a handler. semel.ErrIntent is a permanent error and means that an intent with the same id but
+// other content exists. If tx queues its statements, that intent is found only during the commit, and the
+// message then fails with semel.ErrIntent. If the message belongs to a replay without effects, Write parks
+// the intents, as Suppressed does.
 func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, all ...semel.Intent) error {
 	if quiet(cause) {
 		w = w.Suppressed()
@@ -93,7 +96,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 	return w.write(ctx, tx, marks, messages, func(verdicts []store.Verdict) error { return intents.Judge(all, verdicts) })
 }
 
-// write marks the intents, writes their rows, and passes the verdicts to judge.
+// write writes markers and rows of the intents, and passes the verdicts to judge.
 func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, judge func([]store.Verdict) error) error {
 	reason := reasonname.None
 	if w.suppressed {
@@ -109,7 +112,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	return judge(verdicts)
 }
 
-// of returns the scopes of a sender.
+// of returns the cache of a sender.
 func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

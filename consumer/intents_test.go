@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sender is a consumer that sends intents and records their keys.
+// sender returns a consumer that sends intents. The consumer appends the sent intents to sent.
 func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Message, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := config(nil)
@@ -27,7 +27,7 @@ func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Mes
 	if change != nil {
 		change(&c)
 	}
-	var mu sync.Mutex // workers send at once
+	var mu sync.Mutex // several workers send at once
 	return mustNewLeased(t, store, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -45,7 +45,7 @@ func intentsOf(t *testing.T, store *memstore.Store) *consumer.Intents[*memstore.
 	return w
 }
 
-// mail returns the intent that a message causes.
+// mail returns the intent that a message causes: a mail.
 func mail(m *semel.Message) semel.Intent {
 	return semel.Intent{To: "mailer", Purpose: "confirmation", Recipient: "ann", Type: "mail", Body: []byte("paid " + m.Identity.ID)}
 }

@@ -154,7 +154,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
 		frozen := true
 		keys.fault = func(step string, _ bool) error {
-			if step == "extend" && frozen { // of a process that is frozen nothing is heard
+			if step == "extend" && frozen { // a frozen process cannot extend its lease
 				return errKeysAway
 			}
 			return nil
@@ -176,7 +176,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		if second.Applied != 1 || first.Applied != 0 || first.Duplicates != 1 {
 			t.Errorf("the second %+v, the first %+v", second, first)
 		}
-		made.want(t, "m0", 2) // the second under the same key, after the lease
+		made.want(t, "m0", 2) // the second call has the same key, and comes after the lease has ended
 	})
 }
 

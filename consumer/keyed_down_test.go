@@ -25,7 +25,8 @@ func natural() consumer.KeyPolicy {
 	return p
 }
 
-// away returns a function that makes these steps of a key store fail, before or after they are carried out.
+// away returns a function that makes these steps of a key store fail. after says whether a step is carried
+// out before it fails.
 func away(after bool, steps ...string) func(string, bool) error {
 	return func(step string, done bool) error {
 		for _, s := range steps {
@@ -81,7 +82,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	bubble(t, "K8_where_every_worker_waits_to_record_its_call_that_is_told_at_once", func(t *testing.T) {
 		for _, ends := range []func(*semel.Message) error{func(*semel.Message) error { return nil }, func(*semel.Message) error { return semel.Retry(errors.New("later")) }} {
 			keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
-			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // so many that each worker has one, whatever the hash of their ids
+			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // enough messages that each worker gets one
 			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
 			c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 				if made.call(m) > 1 {
@@ -231,7 +232,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 }
 
-// replaced is a store in which another value has replaced the keys when they should end.
+// replaced is a store in which another program has replaced the values of the keys before the keys end.
 type replaced struct{ *odd }
 
 func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e keystore.Ending) error {
@@ -257,7 +258,7 @@ func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 	})
 }
 
-// mute does not respond until the caller gives up.
+// mute is a store that does not respond until the caller stops waiting.
 type mute struct{ *memstore.Keys }
 
 func (*mute) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {

@@ -23,14 +23,14 @@ import (
 // keptKeys is a policy for keys in memory.
 var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// keyedConfig sends messages that cannot be applied to the dead letters of a source.
+// keyedConfig returns a configuration that dead-letters messages that cannot be applied.
 func keyedConfig(src source.Source) consumer.Config {
 	c := deadConfig(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
 	return c
 }
 
-// flaky is a key store whose results a test chooses.
+// flaky is a key store whose errors a test chooses.
 type flaky struct {
 	keystore.Store
 	mutex sync.Mutex
@@ -89,7 +89,7 @@ func (f *flaky) Classify(err error) store.Class {
 	return f.Store.Classify(err)
 }
 
-// called counts the calls by id and records their idempotency keys.
+// called counts the calls by id and records the idempotency keys of the calls.
 type called struct {
 	mutex sync.Mutex
 	calls map[string]int
@@ -117,7 +117,7 @@ func (c *called) of(id string) int {
 	return c.calls[id]
 }
 
-// want fails unless there were n calls for an id, all with one key.
+// want checks that there were n calls for an id, all with the same key.
 func (c *called) want(t *testing.T, id string, n int) {
 	t.Helper()
 	c.mutex.Lock()
@@ -127,7 +127,7 @@ func (c *called) want(t *testing.T, id string, n int) {
 	}
 }
 
-// keyOf returns the state of a key. It leaves nothing behind except a claim without an effect.
+// keyOf returns the state of a key. If the key did not exist, keyOf leaves a claim that has no effect.
 func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	t.Helper()
 	key, token := semel.Key{Consumer: "billing", ID: id}, store.NewToken()
@@ -143,7 +143,7 @@ func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	return a
 }
 
-// diesHolding is a process that claims a key and then disappears.
+// diesHolding acts like a process that claims a key and then crashes.
 func diesHolding(t *testing.T, keys keystore.Store, id string, lease time.Duration) {
 	t.Helper()
 	a, err := keys.ClaimKey(t.Context(), keystore.Claim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour * 1000})
@@ -198,7 +198,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 	})
 }
 
-// keyedConfigOf is for a source without dead letters.
+// keyedConfigOf returns a configuration for a source without dead letters.
 func keyedConfigOf(src source.Source) consumer.Config {
 	c := config(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
@@ -267,7 +267,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 	})
 }
 
-// odd is a store in which another program's value has replaced a key.
+// odd is a store in which another program has replaced the value of a key.
 type odd struct{ *memstore.Keys }
 
 var errOdd = errors.New("another program has a key of this name")
@@ -342,7 +342,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	}
 }
 
-// narrow is a store with a single writer.
+// narrow is a store that allows a single writer.
 type narrow struct{}
 
 func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

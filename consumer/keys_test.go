@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// ofKeys returns n messages of one lane, with keys in a Zipf distribution (1.1). The body is the message's number
-// within its key.
+// ofKeys returns n messages of one lane, whose keys have a Zipf distribution (1.1). The body of a message is
+// the number of the message within its key.
 func ofKeys(n, keys int) (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(random, 1.1, 1, uint64(keys-1))
@@ -31,7 +31,7 @@ func ofKeys(n, keys int) (all []*semel.Message, hottest int) {
 	return all, hottest
 }
 
-// next is the effect of a message, which must be the next one of its key.
+// next is a handler. It fails unless the message is the next message of its key.
 func next(tx *memstore.Tx, m *semel.Message) error {
 	key := "key " + string(m.Key)
 	had, err := tx.Get(key)

@@ -21,7 +21,7 @@ func TestLanesThatAreTakenAway(t *testing.T) {
 		c.Batch.MaxTime = time.Hour
 		consumer := mustNew(t, store, slow(time.Second), c)
 		run := start(t, consumer)
-		pass(2500 * time.Millisecond) // inside the third handler of both lanes
+		pass(2500 * time.Millisecond) // at this time the third handler of both lanes runs
 		synctest.Wait()
 		src.observer.Revoking(t.Context(), source.Lane{ID: "a", Epoch: 1})
 		synctest.Wait()

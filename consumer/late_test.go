@@ -17,14 +17,14 @@ import (
 )
 
 func TestMessagesOlderThanTheRetention(t *testing.T) {
-	// reaped returns a store whose low-water mark is now.
+	// reaped returns a store whose low-water mark is the current time.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()
 		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Hour)
-		if err := st.Progressed(t.Context(), "billing", []source.LaneAge{{Lane: "a"}}); err != nil { // as a run that finds nothing
+		if err := st.Progressed(t.Context(), "billing", []source.LaneAge{{Lane: "a"}}); err != nil { // like a run that finds no messages
 			t.Fatal(err)
 		}
 		if _, err := st.Advance(t.Context(), "billing"); err != nil {
@@ -77,7 +77,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	bubble(t, "H4_the_id_tells_before_the_record_does", func(t *testing.T) {
 		st := reaped(t)
 		ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
-		young, next := ms[:8]+"-"+ms[8:]+"-7000-8000-000000000000", "7f000000-0000-7000-8000-000000000000" // of thousands of years ahead
+		young, next := ms[:8]+"-"+ms[8:]+"-7000-8000-000000000000", "7f000000-0000-7000-8000-000000000000" // next has a time in the far future
 		c := keeping(newListSource(old("00000000-79b0-7cc3-98c4-dc0c0c07398f"), old(young), old(next)))
 		c.Retention.IDTime = identity.UUIDv7
 		if got, err := consume(t, st, add, c); err != nil || got.Parked != 2 || got.Applied != 1 || effect(t, st, young) != "1" {
@@ -131,7 +131,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	})
 	bubble(t, "H4_it_does_not_wait_in_its_line_to_run_again", func(t *testing.T) {
 		st := reaped(t)
-		for _, id := range []string{"7", "1"} { // the first one's place is before the copy of what took effect
+		for _, id := range []string{"7", "1"} { // message 7 has a place in the line before the duplicate of message 1, which was applied
 			m := old(id)
 			m.Key = []byte("k")
 			c := keeping(newListSource(m))

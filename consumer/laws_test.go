@@ -19,8 +19,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// crash runs a consumer until its process dies at the n-th time that it passes point: from then on it reaches
-// neither store nor source. It reports whether that happened, and the unsettled messages.
+// crash runs a consumer until its process dies at the n-th time that the process passes point. From then on
+// the process can reach neither store nor source. crash reports whether the process died, and returns the
+// messages that are not acked.
 func crash(t *testing.T, store *memstore.Store, handle func(context.Context, *memstore.Tx, *semel.Message) error, dead *atomic.Bool, messages []*semel.Message, point faults.Point, n int) (bool, []*semel.Message) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -89,8 +90,8 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 				}
 			}
 		}
-		// How often a point is passed depends on the batches: usually 23 to 25 times in 40 runs, and 19 times on a
-		// busy machine.
+		// The number of deaths depends on the batches. Of 40 runs, usually 23 to 25 die, and 19 on a busy
+		// machine.
 		if deaths < 2*len(faults.Points()) {
 			t.Errorf("the process died only %d times", deaths)
 		}
@@ -105,7 +106,7 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 			committing.Add(1)
 			defer committing.Add(-1)
 			result := commit(ctx)
-			pass(time.Second) // the reply is slow
+			pass(time.Second) // the reply of the commit is slow
 			return result
 		}
 		src := watchSource(numbered("m", 50)...)
@@ -127,7 +128,7 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 		}
 	})
 	bubble(t, "law_2_the_broker_is_not_called_by_the_goroutine_that_holds_a_transaction", func(t *testing.T) {
-		// With one worker and one batch no other transaction can be open.
+		// One worker with one batch can have only one open transaction.
 		st := watch(memstore.New())
 		src := watchSource(numbered("m", 50)...)
 		calls := 0
@@ -231,7 +232,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	})
 }
 
-// bad are messages that fail, each in its own way, by id.
+// bad are handlers for messages that fail, each in another way, by the id of the message.
 var bad = map[string]func(tx *memstore.Tx) error{
 	"poison":    func(*memstore.Tx) error { return errTest },
 	"permanent": func(*memstore.Tx) error { return semel.Permanent(errTest) },
@@ -273,7 +274,7 @@ func TestOneBadMessageHarmsNoNeighbours(t *testing.T) {
 	})
 }
 
-// prepare applies "copy" and "conflict" and writes a value that is not a number.
+// prepare applies the messages "copy" and "conflict" and writes a value that is not a number.
 func prepare(t *testing.T, store *memstore.Store) {
 	t.Helper()
 	copied := message("copy", `{}`)

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// The handler calls another system while no transaction is open. The message is stored first, so that the source
-// does not wait; its copy is a duplicate.
+// The handler calls another system while no transaction is open. The message is stored before the call, so
+// the source does not wait for the call. The second delivery of the message is a duplicate.
 func ExampleNewLeased() {
 	taken, calls := map[string]bool{}, 1
 	server := provider(taken, &calls)

@@ -15,13 +15,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// opening is a store that counts its open transactions and can refuse transactions.
+// opening is a store that counts its open transactions and can reject transactions.
 type opening struct {
 	*memstore.Store
-	never bool // the store refuses transactions
+	never bool // the store rejects every transaction
 	open  atomic.Int32
 	begun atomic.Int32
-	lose  atomic.Bool // lose the response to the next End
+	lose  atomic.Bool // loses the response to the next End
 }
 
 type counted struct {
@@ -59,7 +59,7 @@ func (s *opening) End(ctx context.Context, all []store.ClaimEnding) ([]int, erro
 	return lost, err
 }
 
-// Claim finds nothing while a transaction is open, as in a store with a single writer.
+// Claim returns no rows while a transaction is open, as in a store with a single writer.
 func (s *opening) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
@@ -67,7 +67,7 @@ func (s *opening) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Clai
 	return s.Store.Claim(ctx, o)
 }
 
-// Extend does nothing while a transaction is open, as in a store with a single writer.
+// Extend returns no claims while a transaction is open, as in a store with a single writer.
 func (s *opening) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
@@ -75,7 +75,7 @@ func (s *opening) Extend(ctx context.Context, claims []store.Claim, lease time.D
 	return s.Store.Extend(ctx, claims, lease)
 }
 
-// calls counts what a handler did outside of any transaction, by identity.
+// calls contains the number of calls that a handler made outside of transactions, by identity.
 type calls map[string]int
 
 func TestHandlersThatCallOut(t *testing.T) {
@@ -135,10 +135,10 @@ func TestHandlersThatCallOut(t *testing.T) {
 			done <- runsLeased(t, st, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 				made[m.Identity.ID]++
 				if m.Identity.ID == "m0" {
-					pass(9 * time.Second) // three leases
+					pass(9 * time.Second) // this takes as long as three leases
 					return nil
 				}
-				pass(time.Minute) // longer than its timeout, ignoring its context
+				pass(time.Minute) // the handler ignores its context and runs longer than its timeout
 				return nil
 			}, c)
 		}()

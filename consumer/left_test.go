@@ -90,7 +90,8 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 		}
 	})
 	bubble(t, "case_10_a_stop_ends_the_question_and_is_no_fault_of_the_source", func(t *testing.T) {
-		// The Fetch before the question was cancelled for it, or returned by itself.
+		// When Idle is called, the last Fetch was either cancelled before the call, or has returned by
+		// itself.
 		for _, empty := range []time.Duration{time.Hour, time.Second} {
 			var said log
 			source := &questioned{listSource: newListSource(), empty: empty}
@@ -112,7 +113,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 	})
 }
 
-// questioned is a source that is empty after a while, and whose Idle takes as long as it may.
+// questioned is a source that is empty after a while. Its Idle does not return before its context ends.
 type questioned struct {
 	*listSource
 	empty time.Duration

@@ -24,7 +24,7 @@ func keyedMessage(key string, n int) *semel.Message {
 	return m
 }
 
-// byKey is a configuration with LanesKey; it ends when nothing is due.
+// byKey returns a configuration with LanesKey. A run ends when no row is due.
 func byKey(source *listSource) consumer.Config {
 	source.endless = true
 	c := config(source)
@@ -32,7 +32,7 @@ func byKey(source *listSource) consumer.Config {
 	return c
 }
 
-// stumbles is follows with messages that fail as fails says.
+// stumbles returns the handler follows, except that messages fail as fails says.
 func stumbles(fails func(id string) error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if err := fails(m.Identity.ID); err != nil {
@@ -152,8 +152,8 @@ func TestFollowersOfARetry(t *testing.T) {
 	})
 }
 
-// keepsOrder runs messages of several keys, some of which fail, and compares the order of the effects with the
-// order of arrival.
+// keepsOrder runs messages of several keys. Some of the messages fail. keepsOrder compares the order of the
+// effects with the order of arrival.
 func keepsOrder(t *testing.T, seed uint64, policy func(*consumer.Config)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// limiting is a store with a maximum number of messages in a batch.
+// limiting is a store that limits the number of messages in a batch.
 type limiting struct {
 	*marked
 	most int
@@ -64,7 +64,8 @@ func TestAnswersThatShareATransaction(t *testing.T) {
 }
 
 func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
-	// slowly takes d to apply the answer of m1, and no time for others.
+	// slowly returns a function that takes d to apply the answer of m1, and no time for the answers of other
+	// messages.
 	slowly := func(d time.Duration) func(context.Context, *memstore.Tx, int64, *semel.Message) error {
 		return func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID == "m1" {
@@ -109,7 +110,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 		}
 		var messages []*semel.Message
 		runs(t, st.Store, add, config(newListSource(numbered("d", 60)...)))
-		for i, m := range numbered("m", 20) { // duplicates end meanwhile, and prove nothing
+		for i, m := range numbered("m", 20) { // duplicates end while m fails, and their end is no sign that calls work
 			messages = append(append(messages, m), numbered("d", 60)[3*i:3*i+3]...)
 		}
 		c := pureConfig(messages...)
@@ -138,15 +139,15 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 	})
 }
 
-// downs is a store whose errors have ClassDown.
+// downs is a store that gives all errors ClassDown.
 type downs struct{ *marked }
 
 func (downs) Classify(error) store.Class { return store.ClassDown }
 
-// contended is a store whose errors have ClassContended.
+// contended is a store that gives all errors ClassContended.
 type contended struct{ *marked }
 
-// observing is a function as semel.Observer.
+// observing is a function that implements semel.Observer.
 type observing func(semel.Event)
 
 func (o observing) Observe(e semel.Event) { o(e) }
@@ -163,7 +164,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
-		var others atomic.Int64 // when the last of them was applied; transactions take no time
+		var others atomic.Int64 // when the last other message was applied; transactions take no time
 		serialised := false
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.MaxAttempts = 1

@@ -18,14 +18,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pureConfig is for calls that change nothing by themselves.
+// pureConfig returns a configuration for calls that only read.
 func pureConfig(messages ...*semel.Message) consumer.Config {
 	c := config(newListSource(messages...))
 	c.Workers, c.Lanes = 8, consumer.LanesNone
 	return c
 }
 
-// marked is a store that records the number of marks of each transaction, and that calls a test in between.
+// marked is a store that records how many messages each transaction marks. If begin or commit is set, the store
+// calls that function of the test before it begins a transaction, or instead of the commit.
 type marked struct {
 	*memstore.Store
 	mutex  sync.Mutex
@@ -156,7 +157,7 @@ func TestAnAnswerThatFailsHarmsNoOther(t *testing.T) {
 	}
 }
 
-// The lookup before the call did not find the marker.
+// The lookup before the call finds no marker, and another process writes the marker during the call.
 func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 	bubble(t, "law_9_trap_7_by_another_process_is_a_duplicate", func(t *testing.T) {
 		st, a := memstore.New(), &asked{}
@@ -257,7 +258,7 @@ func TestMessagesThatCannotBeCalledForAtOnceAreClaimedLater(t *testing.T) {
 		if counts.Applied != 2 || counts.Waiting != 1 || effect(t, store, "m1") != "" {
 			t.Errorf("%+v, %q", counts, effect(t, store, "m1"))
 		}
-		pass(48 * time.Hour) // longer than the window of a call with an effect
+		pass(48 * time.Hour) // longer than the window of a call that changes something
 		later, err := consumer.NewCalling(store, call, addAnswer, pureConfig())
 		if err == nil {
 			err = later.Work(t.Context())
@@ -310,7 +311,7 @@ func TestConfigurationsThatExcludeCallsWithoutAClaim(t *testing.T) {
 	}
 }
 
-// onlyTransactions is a store without optional features.
+// onlyTransactions is a store without the optional features of memstore.
 type onlyTransactions struct{ store.TxStore[*memstore.Tx] }
 
 // TestRandomCallsWithoutClaims runs two processes over the same messages, while calls, applying, commits and the

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mayBeLost is a consumer whose calls have no key and are not repeated.
+// mayBeLost returns a configuration for calls without a key, which are not repeated.
 func mayBeLost() consumer.Config {
 	c := callsOut()
 	c.Provider = consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ActionDiscard}

@@ -131,7 +131,7 @@ func TestTheAgeOfTheLoad(t *testing.T) {
 	bubble(t, "K4_it_is_that_of_the_first_that_has_not_ended_and_not_the_run_s", func(t *testing.T) {
 		goOn := make(chan struct{})
 		src := watchSource(message("1", `{}`))
-		src.onFetch = func(context.Context, source.Bound) error { pass(time.Hour); return nil } // nothing comes for an hour
+		src.onFetch = func(context.Context, source.Bound) error { pass(time.Hour); return nil } // no message arrives for an hour
 		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(src))
 		run := start(t, consumer)
 		pass(time.Hour - time.Second)

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// payments are three deliveries of two payments.
+// payments contains three deliveries of two payments.
 const payments = `{"specversion":"1.0","id":"1","source":"shop","type":"payment","data":{"account":"a","amount":30}}
 {"specversion":"1.0","id":"2","source":"shop","type":"payment","data":{"account":"a","amount":12}}
 {"specversion":"1.0","id":"1","source":"shop","type":"payment","data":{"account":"a","amount":30}}

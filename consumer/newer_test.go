@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofNewer writes a marker with an outcome that only a newer release knows. The returned function ends it as
-// discarded, as that release may do.
+// ofNewer writes a marker with an outcome that only a newer release knows. The returned function changes the
+// marker to discarded, as a newer release may do.
 func ofNewer(t *testing.T, st *memstore.Store, id string, o store.Outcome) (ends func()) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -51,7 +51,7 @@ func inLane(lane, id string) *semel.Message {
 
 func TestMessagesMarkedByANewerRelease(t *testing.T) {
 	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
-		for _, o := range []store.Outcome{6, 9} { // the next release, and a later one
+		for _, o := range []store.Outcome{6, 9} { // an outcome of the next release, and of a later release
 			heldWithItsLane(t, o)
 		}
 	})
@@ -85,7 +85,7 @@ func TestMessagesMarkedByANewerRelease(t *testing.T) {
 		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		began := time.Now()
-		for range 60 { // includes the times at which the store is asked again
+		for range 60 { // in this time the consumer asks the store again several times
 			pass(time.Second)
 			if ready, _ := consumer.Ready(); ready && time.Since(began) > 15*time.Second {
 				t.Fatal("it is ready")
@@ -106,7 +106,7 @@ func TestMessagesMarkedByANewerRelease(t *testing.T) {
 		}
 	})
 	bubble(t, "law_11_a_run_that_may_end_ends_with_its_lane_left_and_nothing_of_it_settled", func(t *testing.T) {
-		for _, exit := range []time.Duration{2 * time.Second, 0} { // with IdleExit, and because the source ends
+		for _, exit := range []time.Duration{2 * time.Second, 0} { // the run ends by IdleExit, or because the source ends
 			endsBesideIt(t, exit)
 		}
 	})

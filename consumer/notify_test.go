@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// belfry is a store whose processes notify each other, unless the test prevents it.
+// belfry is a store whose processes notify one another, unless the test prevents it.
 type belfry struct {
 	*memstore.Store
 
@@ -57,7 +57,7 @@ func (s *belfry) Notify(context.Context, string) error {
 	return nil
 }
 
-// fall makes listening fail with a reason; nil lets it work again.
+// fall makes listening fail with the error why. If why is nil, listening works again.
 func (s *belfry) fall(why error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -67,7 +67,7 @@ func (s *belfry) fall(why error) {
 	}
 }
 
-// seldom is a consumer that polls its inbox once a minute.
+// seldom returns the configuration of a consumer that polls its inbox once a minute.
 func seldom() consumer.Config {
 	c := working(config(nil))
 	c.Inbox.Poll, c.IdleExit = time.Minute, 24*time.Hour
@@ -75,8 +75,8 @@ func seldom() consumer.Config {
 }
 
 func TestNotifications(t *testing.T) {
-	// follow runs a consumer of the store and returns how long it takes until a message is applied that was
-	// received between two polls.
+	// follow runs a consumer of the store. Between two polls, a message is received. follow returns how long
+	// it takes until this message is applied.
 	follow := func(t *testing.T, store *belfry, said *log, notify bool, before func()) time.Duration {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

@@ -14,8 +14,8 @@ import (
 
 func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
 	t.Run("trap_107_a_handler_gets_the_transaction_of_the_store_that_marks", func(t *testing.T) {
-		// Types that do not fit together do not compile: the handler's transaction is the store's, and there is no
-		// second store to name.
+		// Types that do not fit together do not compile: the transaction type of the handler must be that of
+		// the store, and no parameter could name a second store.
 		type tx = *memstore.Tx
 		var fits func(store.TxStore[tx], func(context.Context, tx, *semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.New[tx]
 		var all func(store.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewBatch[tx]

@@ -7,46 +7,48 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// VersionPolicy applies the versions of a stream in order, whatever the order of their arrival:
+// VersionPolicy applies the versions of a stream in order, even if the messages arrive in another order:
 //   - The next version is applied. The stream's last version is stored in the transaction of the effect.
-//   - A version that the stream has passed is discarded with the reason "stale version".
+//   - A version that is not higher than the stream's last version is discarded with the reason "stale version".
 //   - A version with a missing predecessor waits in the store's inbox until the predecessor is applied.
 //
-// If two messages have the same version, the second is discarded if its content is the same. Otherwise it is a
-// conflict and ends as Config.OnConflict says.
+// If two messages have the same version and the same content, the second message is discarded. If their
+// contents differ, the second message is a conflict and ends as Config.OnConflict says.
 type VersionPolicy struct {
 	// By finds a message's stream and version: identity.Stream("body:/order").At("body:/version"). Required.
 	By identity.Versioner
 	// Start is the first version of a stream, at least 1; default 1.
 	Start int64
-	// FirstSeen begins a stream with the first version that arrives, instead of Start. A smaller version that
-	// arrives later is discarded.
+	// FirstSeen means that a stream begins with the first version that arrives, and not with Start. A smaller
+	// version that arrives later is discarded.
 	FirstSeen bool
-	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. Then it is parked
-	// with semel.ReasonGap. The parked version is still processed when the predecessor is applied later.
+	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. After Gap the
+	// version is parked with semel.ReasonGap. If the predecessor is applied later, the parked version is
+	// processed.
 	Gap time.Duration
 	// GapCap is the maximum distance of a waiting version from the stream's next version; 0 means no limit. A
-	// version further ahead is parked at once with semel.ReasonGap. It is still processed when its predecessor is
-	// applied later.
+	// version beyond GapCap is parked at once with semel.ReasonGap. If its predecessor is applied later, the
+	// parked version is processed.
 	GapCap int64
-	// Missing is the action for a message without a version, or with a version that is not a whole number from 1:
-	// ActionPark, ActionDeadLetter or ActionHalt.
+	// Missing is the action for a message without a version, and for a message whose version is not a whole
+	// number from 1: ActionPark, ActionDeadLetter or ActionHalt.
 	Missing Action
 }
 
-// OnParked says what happens to the messages behind one that waits in the inbox, for a retry or for a person.
+// OnParked says what happens to later messages while an earlier message waits in the inbox, for a retry or
+// for a person.
 type OnParked uint8
 
 const (
-	// onParkedDefault means OnParkedBlock with LanesKey, if the store implements admin.Lines, markers are written
-	// and Version is not set. Otherwise it means OnParkedSkip.
+	// onParkedDefault means OnParkedBlock if Lanes is LanesKey, the store implements admin.Lines, markers are
+	// written and Version is not set. Otherwise onParkedDefault means OnParkedSkip.
 	onParkedDefault OnParked = iota
-	// OnParkedSkip: later messages are processed, so a retry is out of order.
+	// OnParkedSkip processes later messages at once. The retried message is then processed out of order.
 	OnParkedSkip
-	// OnParkedBlock: later messages of the same key (LanesKey) or partition (LanesPartition) wait behind it in the
-	// inbox, and their deliveries are acked. The commit that ends a message unblocks the next one. A person can
-	// also unblock them (semel messages skip). OnParkedBlock needs a store with admin.Lines. Process does not keep
-	// this order.
+	// OnParkedBlock stores later messages of the same key (LanesKey) or partition (LanesPartition) in the
+	// inbox, where they wait behind the earlier message. Their deliveries are acked. The commit that ends a
+	// message unblocks the next message. A person can also unblock waiting messages (semel messages skip).
+	// OnParkedBlock needs a store with admin.Lines. Process does not keep this order.
 	OnParkedBlock
 )
 

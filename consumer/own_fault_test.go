@@ -37,7 +37,8 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 		if len(named) != 2 || named[0].Key.ID != "m11" {
 			t.Errorf("the reports were %+v", named)
 		}
-		// Once in its batch, once alone without a charge, and three attempts.
+		// The handler runs once in its batch, once alone without counting an attempt, and then for three
+		// attempts.
 		if runsOf != 5 {
 			t.Errorf("its handler ran %d times", runsOf)
 		}

@@ -32,7 +32,7 @@ type observerFunc func(semel.Event)
 
 func (f observerFunc) Observe(e semel.Event) { f(e) }
 
-// panickingSource panics in its second Fetch and its first Settle, or ends its goroutine there.
+// panickingSource panics, or ends its goroutine, in its second Fetch and in its first Settle.
 type panickingSource struct {
 	*listSource
 	exits            bool
@@ -151,7 +151,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	})
 }
 
-// panickingStart panics in the methods that are called before the first fetch.
+// panickingStart panics in the methods of a source that are called before the first fetch.
 type panickingStart struct {
 	source.Source
 	dead bool
@@ -171,7 +171,7 @@ func (s panickingStart) Info() source.Info {
 	}
 }
 
-// uninformed panics in Info.
+// uninformed is a source that panics in Info.
 type uninformed struct{ *listSource }
 
 func (uninformed) Info() source.Info { panic("no") }

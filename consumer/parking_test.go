@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unparked is a policy that parks nothing, for a store without an inbox.
+// unparked returns a configuration that parks nothing, for a store without an inbox.
 func unparked(src source.Source) consumer.Config {
 	c := config(src)
 	c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt, consumer.ActionRetry
 	return c
 }
 
-// rowless is a store without an inbox. It counts the rows that commits pass to it.
+// rowless is a store without an inbox. rowless counts the rows that commits pass to the store.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	rows *atomic.Int32
@@ -127,14 +127,14 @@ type leasesAlone struct {
 	store.Leases
 }
 
-// callersAlone is a store that marks in transactions of the caller and has no inbox.
+// callersAlone is a store that marks messages in transactions of the caller and has no inbox.
 type callersAlone struct {
 	store.TxStore[*memstore.Tx]
 	store.CallerTx[*memstore.Tx]
 }
 
-// TestNoMessageIsLostWithoutAnInbox checks that a message is acked only if it was applied, dead-lettered, or
-// discarded by a decision.
+// TestNoMessageIsLostWithoutAnInbox checks that every acked message was applied, dead-lettered, or discarded
+// by a decision.
 func TestNoMessageIsLostWithoutAnInbox(t *testing.T) {
 	ends := func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		switch string(m.Body) {

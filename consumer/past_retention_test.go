@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// reapedOnce returns a store from which the marker of "1" was removed after a retention of an hour, and the time
-// at which the message was written.
+// reapedOnce returns a store from which the marker of message "1" was removed after a retention of an hour.
+// The second result is the time at which the message was written.
 func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	t.Helper()
 	st, source, first := memstore.New(), newBroker(), time.Now()
@@ -60,7 +60,7 @@ func TestMarkersRemovedUnderAnEarlierPolicy(t *testing.T) {
 		c.Source = nil
 		late := message("1", `{}`)
 		late.Origin.Written = uint32(first.Unix())
-		for try := range 2 { // a second call does not ask the store
+		for try := range 2 { // the second call must not ask the store
 			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)

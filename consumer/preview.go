@@ -12,11 +12,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Preview predicts how deliveries would end if the consumer received them now. Each delivery is judged by
-// itself: if two copies are both new, the prediction for both is that they would be applied, and the
-// caller finds the second copy by its key and fingerprint. Preview reads the store and changes nothing.
-// A prediction holds until the store changes, and if the handler does not fail. semel.ErrUnsupported: the
-// store cannot predict (admin.Previewer).
+// Preview predicts how deliveries would end if the consumer received them now. Each delivery is judged alone:
+// if two deliveries of one new message are passed, the prediction for both is that they would be applied. The
+// caller finds the second delivery by comparing keys and fingerprints. Preview reads the store and changes
+// nothing. The predictions hold until the store changes, and only if the handler does not fail.
+// semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	read := make([]*delivery.Delivery, len(all))
 	out := make([]admin.Prediction, len(all))
@@ -41,7 +41,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	return out, c.foretellMarks(ctx, former, read, out, true)
 }
 
-// unmarked returns how a message ends that has no marker.
+// unmarked returns how a message ends that has no marker yet.
 func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	then := ActionPark
 	switch r := p.Item.Refused; {
@@ -64,7 +64,7 @@ func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	return endOf(then)
 }
 
-// endOf returns how a message ends by an action.
+// endOf returns how an action ends a message.
 func endOf(then Action) source.End {
 	switch then {
 	case ActionPark:
@@ -77,9 +77,9 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// foretellMarks predicts the verdicts of the store for the marks of deliveries, and completes out.
-// With former, it asks for the previous identities of the deliveries that would be applied or
-// received.
+// foretellMarks predicts the verdicts of the store for the markers of deliveries, and completes out. If
+// former is set, foretellMarks asks the store about the previous identities of the deliveries that would be
+// applied or received.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
@@ -120,7 +120,7 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read
 	return nil
 }
 
-// foretold sets a prediction by the verdict on its mark.
+// foretold sets a prediction according to the verdict of the store.
 func (c *Consumer[Tx]) foretold(v store.Verdict, f *admin.Prediction) {
 	switch v.Kind {
 	case store.Fresh:

@@ -7,28 +7,30 @@ import (
 
 // PreviousIdentity describes how the identities of a consumer's messages were determined before a change.
 //
-// Messages are marked under the previous identity and under Config.Identity, in one statement, and a message is
-// fresh only if both marks are. So processes of the old and of the new version can share a store: a message that
-// one of them has applied is not applied again by the other. If the identity of a message is new but its previous
-// identity is marked, the message is a duplicate if the content is equal. Otherwise it is a conflict with the
-// reason "conflict with a former identity". So no message is lost if several messages had the same previous
-// identity. The row of such a conflict can be retried; it is then marked only under its own identity. A message in
-// which no previous identity is found has none.
+// Messages are marked under the previous identity and under Config.Identity, in one statement. A message is
+// fresh only if both markers are new. So processes of the old and of the new version can share a store: if
+// one version has applied a message, the other version does not apply the message again. If only the previous
+// identity of a message is marked, the message is a duplicate if the content is equal. Otherwise the message
+// is a conflict with the reason "conflict with a former identity". So if several messages had the same
+// previous identity, none of them is lost. The row of such a conflict can be retried; the message is then
+// marked only under Config.Identity. A message in which no previous identity is found is marked only under
+// Config.Identity.
 //
-// The store records how identities are determined. If a consumer starts with another derivation and does not name
-// the recorded one here, the start fails with semel.ErrIdentityChanged. Keep PreviousIdentity until no message
-// that was processed before the change can arrive any more. Then retire it (semel consumers identity retire,
-// admin.Derivations).
+// The store records how identities are determined. A start fails with semel.ErrIdentityChanged if the
+// consumer determines identities in another way and PreviousIdentity is not the recorded way. Keep
+// PreviousIdentity until no message that was processed before the change can arrive any more. Then retire the
+// previous identity (semel consumers identity retire, admin.Derivations).
 type PreviousIdentity struct {
-	// Identity is the earlier value of Config.Identity. Required. Identity needs a method Derivation() string,
-	// which identities made of selectors have.
+	// Identity is the earlier value of Config.Identity. Required. The type of Identity needs a method
+	// Derivation() string. Identities made of selectors have that method.
 	Identity identity.Identity
-	// TrustUnfingerprinted makes a message a duplicate if its previous identity is marked without a fingerprint,
-	// or with one that cannot be compared. Otherwise such a message is a conflict.
+	// TrustUnfingerprinted decides about messages whose previous identity is marked without a fingerprint, or
+	// with a fingerprint that cannot be compared. If TrustUnfingerprinted is set, such a message is a
+	// duplicate. Otherwise such a message is a conflict.
 	TrustUnfingerprinted bool
 }
 
-// derivationOf returns the derivation of an identity; empty if it has none.
+// derivationOf returns the derivation of an identity, or an empty string if the identity has none.
 func derivationOf(by identity.Identity) string {
 	if d, tells := by.(selectors.Derived); tells {
 		return d.Derivation()

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oneGeneration is a store whose markers are in a table for the ids of one identity, such as an adopted or a
-// partitioned one.
+// oneGeneration is a store whose table of markers holds the ids of one identity only, such as an adopted or a
+// partitioned table.
 type oneGeneration struct{ *memstore.Store }
 
 func (s oneGeneration) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
@@ -27,7 +27,7 @@ func (s oneGeneration) Scope(ctx context.Context, consumer, source string, gener
 	return s.Store.Scope(ctx, consumer, source, generation)
 }
 
-// byDay is such a store with daily partitions.
+// byDay is a oneGeneration with daily partitions.
 type byDay struct{ oneGeneration }
 
 func (byDay) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"} }
@@ -66,7 +66,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 			}
 			newer := newRelease(t, store, byEvent, former, c.change)
 			known, other := said("1", "a", "one"), said("2", "b", "two")
-			for _, m := range []*semel.Message{known, other} { // with a retention a message needs a time
+			for _, m := range []*semel.Message{known, other} { // a message needs a time because the policy has a retention
 				m.Origin.Written = uint32(time.Now().Unix())
 			}
 			newer.says(source.EndDuplicate, known)

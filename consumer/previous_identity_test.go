@@ -22,7 +22,7 @@ type release struct {
 	t        *testing.T
 	store    *memstore.Store
 	consumer *consumer.Consumer[*memstore.Tx]
-	fail     error // error of its handler
+	fail     error // error that the handler returns
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	byEvent = identity.By("header:event")
 )
 
-// newRelease returns a release; change may be nil.
+// newRelease returns a release. change may be nil.
 func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity, change func(*consumer.Config)) *release {
 	t.Helper()
 	r := &release{t: t, store: store}
@@ -55,7 +55,7 @@ func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, forme
 	return r
 }
 
-// said returns a message with both identities.
+// said returns a message that has an old and a new identity.
 func said(order, event, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
 }
@@ -66,7 +66,7 @@ func (r *release) says(want source.End, m *semel.Message) {
 	if err != nil || d.Ending != want {
 		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
 	}
-	if want == source.EndConflict && d.Reason != reasonname.FormerConflict { // rows are listed by this reason
+	if want == source.EndConflict && d.Reason != reasonname.FormerConflict { // operators list rows by this reason
 		r.t.Errorf("the conflict of %s has the reason %q", m.Body, d.Reason)
 	}
 }
@@ -304,7 +304,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 			start(t, st, byOrder, nil), start(t, st, byEvent, former),
 			st.RetireDerivation(t.Context(), "billing", 0, true, act),
 			start(t, st, third, &consumer.PreviousIdentity{Identity: byEvent}),
-			start(t, st, byEvent, nil), // the successor of the first
+			start(t, st, byEvent, nil), // this release comes after the first one
 			st.RetireDerivation(t.Context(), "billing", 0, false, act),
 		} {
 			if err != nil {

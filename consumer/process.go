@@ -11,47 +11,48 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Disposition says how to settle a message that was given to Process.
+// Disposition says whether and when to ack or return a message that was given to Process.
 type Disposition struct {
-	// Kind is Ack, or semel.Nack with After.
+	// Kind is Ack or Nack. With Nack, After says how long to wait.
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
-	// Ending says, with semel.Ack, how the message ended: source.EndApplied,
-	// source.EndDuplicate, source.EndConflict and so on. With semel.Nack it is
-	// source.EndUnknown, and the message had no effect: the handler failed, the store
-	// is down, or, with reasonname.Busy, a copy is in flight elsewhere.
+	// Ending says, with semel.Ack, how the message ended: source.EndApplied, source.EndDuplicate,
+	// source.EndConflict and so on. With semel.Nack, Ending is source.EndUnknown, and the message had no
+	// effect: the handler failed, the store is down, or another process is handling a copy of the message
+	// (reasonname.Busy).
 	Ending source.End
-	// Reason is why the message was parked, dead-lettered, discarded or skipped or, with semel.Nack, why it was
-	// not processed; empty if there is no such reason.
+	// Reason is the reason why the message was parked, dead-lettered, discarded or skipped. With semel.Nack,
+	// Reason is why the message was not processed. Reason is empty if there is no such reason.
 	Reason semel.Reason
-	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this delivery
-	// was an attempt. Other messages with semel.Nack were not attempted: the store is down, another process is
-	// processing a copy (reason "copy in flight elsewhere"), a newer release marked the message (reason "written
-	// by a newer release"), another transaction holds a lock, or an operator has paused the consumer
-	// (semel.ReasonPaused).
+	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this
+	// delivery was an attempt. If Charged is false, the message was not attempted. Possible reasons: the
+	// store is down, another process is processing a copy (reason "copy in flight elsewhere"), a newer
+	// release marked the message (reason "written by a newer release"), another transaction holds a lock, or
+	// an operator has paused the consumer (semel.ReasonPaused).
 	//
-	// Message.Attempt should count attempts, but many brokers count deliveries, including those that were returned
-	// without a charge. If the broker can return a message without counting it, do that: AMQP 1.0 has the modified
-	// outcome without delivery-failed, and some brokers let you extend a lock or visibility timeout. With SQS's
-	// receive count, NATS's NumDelivered, and nack or reject on RabbitMQ's quorum queues this is not possible.
-	// Then count the charged results yourself, for example by the message's id, pass that count plus one as
-	// Message.Attempt, and set the broker's own limit of deliveries so high that an outage does not reach it.
-	// Kafka does not count deliveries.
+	// Message.Attempt should count attempts, but many brokers count deliveries, including deliveries that
+	// were returned without an attempt. If the broker can return a message without counting the delivery, use
+	// that function. For example, AMQP 1.0 has the modified outcome without delivery-failed, and some brokers
+	// let you extend a lock or visibility timeout. SQS's receive count, NATS's NumDelivered, and nack or
+	// reject on RabbitMQ's quorum queues count every delivery. With these brokers count the results with
+	// Charged yourself, for example by the message's id, and pass that count plus one as Message.Attempt.
+	// Also set the broker's own limit of deliveries so high that an outage does not reach the limit. Kafka
+	// does not count deliveries.
 	Charged bool
 }
 
-// Process makes one attempt for a message and waits for its result. Process is for programs that have
-// their own receive loop. Concurrent calls share batches.
+// Process makes one attempt for a message and waits for the result. Process is for programs that have their
+// own receive loop. Concurrent calls share batches.
 //
-// After a failure the message is handed back (semel.Nack) with the time to wait before the next delivery.
-// When m.Attempt has reached Config.Retry.MaxAttempts, the message ends as Config.Retry says. m.Attempt is
-// the broker's count of deliveries, or better of attempts (see Disposition.Charged); if it is 0, each
-// delivery counts as the first. While the store is down, one call at a time asks whether it is back; the
-// other messages are handed back at once.
+// After a failure Process returns semel.Nack with the time to wait before the next delivery. When m.Attempt
+// has reached Config.Retry.MaxAttempts, the message ends as Config.Retry says. m.Attempt is the broker's
+// count of deliveries or, better, of attempts (see Disposition.Charged). If m.Attempt is 0, each delivery
+// counts as the first attempt. While the store is down, one call at a time tries to reach the store; the
+// other calls return semel.Nack at once.
 //
-// An error says that the outcome is unknown: do not settle the message. If ctx ended first, engine and
-// handler may still read the message: do not reuse its memory.
+// An error of Process means that the outcome is unknown: do not ack or nack the message. If ctx ended first,
+// engine and handler may still read the message: do not reuse its memory.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*semel.Message{m})
 	if err != nil {
@@ -60,8 +61,8 @@ func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Dispositi
 	return all[0], nil
 }
 
-// ProcessAll is Process for several messages that arrived together; they share batches. After an error
-// none of them may be settled.
+// ProcessAll is Process for several messages that arrived together. These messages share batches. After an
+// error none of the messages may be acked or nacked.
 func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
 	if i := slices.Index(ms, nil); i >= 0 {
 		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
@@ -76,16 +77,16 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	return loop.Process(ctx, ms)
 }
 
-// dispositionOf returns a settlement as the Disposition for the caller of Process.
+// dispositionOf converts a settlement for the caller of Process.
 func dispositionOf(x *source.Settlement) Disposition {
 	return Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
 }
 
-// processAgain is Disposition.After of a message that Process hands back because the consumer is
-// paused.
+// processAgain is the Disposition.After of messages that Process returns with semel.Nack because the consumer
+// is paused.
 const processAgain = 30 * time.Second
 
-// looping returns the source of Process. The first call starts its engine.
+// looping returns the source of Process. The first call of looping starts the engine for that source.
 func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop
@@ -126,9 +127,10 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition]
 	return loop, nil
 }
 
-// Close stops the engine that Process started. Calls under way end, with semel.ErrClosed if their outcome
-// is unknown. Close returns when everything has ended; or after Config.Drain and 5 s, with an error that
-// says what still runs; or when ctx ends, with its error. After Run it is not needed.
+// Close stops the engine that Process started. Running calls of Process end, with semel.ErrClosed if their
+// outcome is unknown. Close returns when all handlers have ended. If handlers still run after Config.Drain
+// and 5 s, Close returns an error that lists them. If ctx ends first, Close returns the error of ctx. Close
+// is not needed after Run.
 func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	c.mutex.Lock()
 	c.started = true

@@ -248,8 +248,8 @@ func TestCallsThatProcessRejects(t *testing.T) {
 	})
 }
 
-// inNoTime passes messages to Process one after the other and checks that each is returned with a delay, without
-// taking any time.
+// inNoTime passes messages to Process one after the other. Each message must be returned with a delay, and no
+// time may pass.
 func inNoTime[Tx any](t *testing.T, c *consumer.Consumer[Tx], ids ...string) (after time.Duration) {
 	t.Helper()
 	for _, id := range ids {
@@ -280,7 +280,7 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 			t.Errorf("asked %d times", len(st.begins))
 		}
 		pass(after)
-		hangs = 20 * time.Second // like a server that does not respond
+		hangs = 20 * time.Second // as with a server that does not respond
 		probe := make(chan answer, 1)
 		go func() { probe <- ask(t.Context(), running, message("probe", `{}`))[0] }()
 		synctest.Wait()

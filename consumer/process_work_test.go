@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// The race detector checks the fields that both methods use.
+// The race detector checks the fields that Process and Work both use.
 func TestOfProcessAndWorkAtOnceOneRuns(t *testing.T) {
 	for range 50 {
 		c, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{Name: "billing", Identity: identity.By("header:id")})

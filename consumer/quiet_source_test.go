@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// moodySource is a listSource whose Fetches behave as the test says, one mood for each Fetch; the last mood stays.
+// moodySource is a listSource whose Fetch behaves as moods says. Each Fetch uses the next mood; the last mood
+// is used for all later Fetches.
 type moodySource struct {
 	*listSource
 	moods []mood
@@ -23,7 +24,7 @@ type mood uint8
 const (
 	works mood = iota
 	fails
-	silent // it waits, and has not reached its broker when ctx ends
+	silent // Fetch waits, and has not reached its broker when ctx ends
 )
 
 func (s *moodySource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {

@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// program is generated from a seed: messages in lanes, copies of them, and for each id how often and how it fails
-// before it is applied, if ever.
+// program is a test program that is generated from a seed. It contains messages in lanes and copies of
+// messages, and defines for each id how often and how the handler fails before it succeeds, if ever.
 type program struct {
 	random   *rand.Rand
 	messages []*semel.Message
-	// failures are by id; each run decreases what is left of them.
+	// failures is the number of remaining failures by id. Each run of the handler decreases the number.
 	failures map[string]int
 	poison   map[string]bool
 	ids      []string
@@ -92,7 +92,7 @@ func (p *program) store() *memstore.Store {
 	}))
 }
 
-// check returns the differences between the store and the expected result of the program.
+// check returns the differences between the state of the store and the expected state.
 func (p *program) check(store *memstore.Store, counts semel.Counts, lanes consumer.LaneMode) error {
 	var faults []error
 	for _, id := range p.ids {
@@ -112,7 +112,7 @@ func (p *program) check(store *memstore.Store, counts semel.Counts, lanes consum
 		return errors.Join(faults...)
 	}
 	for lane, ids := range p.order {
-		// A handler may run again after a rollback: the last run of each message counts.
+		// A handler may run again after a rollback, so the last run of each message counts.
 		last := map[string]int{}
 		for i, id := range ids {
 			last[id] = i

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// outdated is a store whose schema does not fit.
+// outdated is a store whose schema does not fit this release.
 type outdated struct{ *memstore.Store }
 
 func (outdated) Check(context.Context) error {

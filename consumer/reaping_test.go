@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sendAll delivers messages in one batch, with these times.
+// sendAll delivers messages in one batch. written contains the times at which they were written.
 func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 	f.mutex.Lock()
 	for _, id := range order {
@@ -28,14 +28,14 @@ func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 	}
 }
 
-// cutOff is a broker that knows its lanes and delivers nothing.
+// cutOff is a broker that reports its lanes and delivers nothing.
 type cutOff struct{ *broker }
 
 func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
-// standing returns the stored retention of the consumer billing.
+// standing returns the retention that is stored for the consumer "billing".
 func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
 	all, err := st.Retentions(t.Context(), "billing")
@@ -101,7 +101,7 @@ func TestARunRecordsItsProgress(t *testing.T) {
 		began := time.Now()
 		run := start(t, mustNew(t, store, add, keeping(source)))
 		source.send("1", time.Now())
-		pass(20 * time.Second) // before the first record
+		pass(20 * time.Second) // the consumer has not recorded its progress yet
 		ran(t, run)
 		if k := standing(t, store); k.Progress.After(began) {
 			t.Errorf("the recorded progress is %v after the start", k.Progress.Sub(began))
@@ -143,7 +143,7 @@ func TestAHorizonThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-// busy is a store for which another process reaps.
+// busy is a store in which another process removes old markers.
 type busy struct {
 	*memstore.Store
 	calls int
@@ -151,11 +151,11 @@ type busy struct {
 
 func (b *busy) Reap(context.Context, store.Reaping) (store.Reaped, error) {
 	b.calls++
-	pass(10 * time.Millisecond) // so that a busy loop ends
+	pass(10 * time.Millisecond) // virtual time must pass, so that a busy loop ends
 	return store.Reaped{Elsewhere: true}, nil
 }
 
-// places is a store whose reaper examines five parts, from which nothing is removed.
+// places is a store whose reaper examines five parts and finds nothing to remove.
 type places struct {
 	*memstore.Store
 	last         store.ReapMark
@@ -218,7 +218,7 @@ func TestTheReaperBesideARun(t *testing.T) {
 		b.Commit(t.Context(), store.Ending{Rows: rows})
 		pass(2 * time.Hour)
 		run := start(t, mustNew(t, st, add, running))
-		pass(92 * time.Second) // two passes at most
+		pass(92 * time.Second) // a run makes at most two passes in this time
 		left := 0
 		all, err := st.Rows(t.Context(), store.RowFilter{Limit: len(rows)})
 		for _, r := range all {

@@ -8,28 +8,29 @@ import (
 	"github.com/semel-go/semel/internal/recording"
 )
 
-// Recorder keeps the last events and decisions of a consumer's engine in bounded memory, so that a run that hangs
-// or goes wrong can be replayed step by step (docs/internals/recorder.md). Set its address as Config.Recorder of one
-// consumer; it contains the consumer's last run. A Recorder keeps no content of messages, and of an error only
-// that there was one. Write may be called at any time, from any goroutine. The fields must not change after the
-// first run begins.
+// Recorder keeps the last events and decisions of a consumer's engine in bounded memory, so that the steps of
+// a run that hangs or fails can be replayed (docs/internals/recorder.md). Set the address of a Recorder as
+// Config.Recorder of one consumer. The Recorder contains the consumer's last run. A Recorder stores no
+// content of messages, and no texts of errors. Write may be called at any time, from any goroutine. The
+// fields must not change after the first run begins.
 type Recorder struct {
 	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. A
 	// message takes about 260 bytes. In addition, the recording has up to four copies of the
 	// engine's state, with about 300 bytes for each message in memory.
 	Size int64
-	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be
-	// found in a recording. Otherwise they are left out or hashed with a seed that the recording does not contain.
+	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can
+	// be found in a recording. If IDs is false, these values are left out, or hashed with a seed that the
+	// recording does not contain.
 	IDs bool
-	// Broken, if set, is called the first time that the engine breaks one of its laws. Broken
-	// may call Write. The engine waits until Broken returns.
+	// Broken, if set, is called the first time that the engine detects a violation of its guarantees. law
+	// describes the violated guarantee. Broken may call Write. The engine waits until Broken returns.
 	Broken func(law string)
 
 	once sync.Once
 	kept *recording.Recorder
 }
 
-// The default size of a recording, and the smallest.
+// Default and minimum size of a recording.
 const (
 	usualRecording = 8 << 20
 	leastRecording = 64 << 10
@@ -43,6 +44,6 @@ func (r *Recorder) recording() *recording.Recorder {
 	return r.kept
 }
 
-// Write writes the recorded events and actions as lines of JSON, with a reason for people. Write
-// fails if the consumer has not run yet, or as w fails.
+// Write writes the recorded events and actions as lines of JSON. why is written too, as the reason for the
+// recording. Write returns an error if the consumer has not run yet, or if writing to w fails.
 func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }

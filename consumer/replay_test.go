@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// replays consumes messages in a replay.
+// replays runs the first consumer over messages that belong to a replay.
 func (m *mailing) replays(r semel.Replay, messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	return m.comes(func(c *consumer.Config) { skips(c); c.Replay = &r }, messages...)
@@ -111,7 +111,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 	})
 }
 
-// foretells returns the predictions of a consumer for messages.
+// foretells returns the predictions that Preview of a consumer makes for messages.
 func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages ...*semel.Message) (all []string) {
 	t.Helper()
 	deliveries := make([]source.Delivery, len(messages))

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// restoredSource reports, after its first deliveries, that the store is behind.
+// restoredSource delivers some messages and then reports that the store is behind the broker.
 type restoredSource struct{ *listSource }
 
 func (s *restoredSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {

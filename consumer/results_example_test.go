@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A handler stores its result, and a copy of the message gets it.
+// The handler stores its result. OnDuplicate gets this result when the message is delivered again.
 func ExampleKeepResult() {
 	orders := 0
 	place := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

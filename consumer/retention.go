@@ -9,34 +9,35 @@ import (
 // RetentionPolicy says how long markers and ended messages are kept; the zero value keeps them forever. Messages
 // that have not ended, and parked messages, are always kept.
 //
-// A run with Keep records its progress and removes old markers, a few at a time; one process at a time does this.
-// The retention is counted from the oldest unsettled message: while the consumer is down, or one of its lanes is
-// behind, no marker is removed that a copy still to be read could need. See store.Reaper.
+// A run with Keep records its progress and removes old markers, a few at a time. One process at a time
+// removes markers. The retention is counted from the oldest message that is not acked. So while the consumer
+// is down, or while one of its lanes is behind, no marker is removed that a later duplicate could need. See
+// store.Reaper.
 type RetentionPolicy struct {
 	// Keep is how long markers are kept after their messages have ended, at least a minute. Keep must not be
-	// shorter than the horizon, which is how late a copy can arrive: the retention of the source's broker, plus
-	// the retries, plus Delay. If it is, Run, Work and Process return an error. If the horizon becomes longer
-	// later, nothing is removed.
+	// shorter than the time after which a duplicate can still arrive. That time is the retention of the
+	// source's broker, plus the duration of all retries, plus Delay. If Keep is shorter, Run, Work and
+	// Process return an error. If that time becomes longer during a run, nothing is removed.
 	Keep time.Duration
-	// Bodies is how long the bodies of completed and discarded messages are kept in the inbox; 0 means as long as
-	// their rows. Bodies may be set without Keep.
+	// Bodies is how long the bodies of completed and discarded messages are kept in the inbox. 0 means that
+	// bodies are kept as long as their rows. Bodies may be set without Keep.
 	Bodies time.Duration
-	// Delay is how late a producer, or a system between the producer and the broker, may send a copy.
+	// Delay is how late a producer, or a system between the producer and the broker, may send a duplicate.
 	Delay time.Duration
-	// IDTime is the format of the time in ids. Without it the age of a message is computed from the timestamp of
-	// its record (semel.Origin) or else of the event (semel.Message.Time). A message without any time counts as
-	// older than the retention.
+	// IDTime is the format of the time in ids. If IDTime is not set, the age of a message is computed from
+	// the timestamp of its record (semel.Origin) or, without a timestamp, from the time of the event
+	// (semel.Message.Time). A message without any time counts as older than the retention.
 	IDTime identity.IDTime
-	// DailyPartitions means that the store keeps markers in one partition per day and drops whole days.
-	// DailyPartitions needs a store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated) with
-	// IDTime as its kind of ids. An id without such a time cannot be used as identity. OnExpired also ends
-	// messages whose id is of a future day.
+	// DailyPartitions means that the store keeps markers in one partition per day and drops whole partitions.
+	// DailyPartitions needs a store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated), and
+	// IDTime must be the store's kind of ids. An id without such a time is not a usable identity. OnExpired
+	// also ends messages whose id has a time on a future day.
 	DailyPartitions bool
-	// OnExpired is the action for a message that is older than the retention and has no marker, so that it may
-	// have been applied before: ActionPark, ActionDeadLetter, ActionHalt or ActionDiscard. The age of messages
-	// with a version is not checked, because their streams show whether they were applied.
+	// OnExpired is the action for a message that is older than the retention and has no marker: ActionPark,
+	// ActionDeadLetter, ActionHalt or ActionDiscard. Such a message may have been applied before. The age of
+	// messages with a version is not checked, because their streams record which versions were applied.
 	OnExpired Action
-	// Off disables the reaper in all processes.
+	// Off disables the removal of old markers in all processes.
 	Off bool
 }
 

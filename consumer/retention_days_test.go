@@ -28,7 +28,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 		for _, c := range []struct {
 			store  any
 			policy RetentionPolicy
-			says   string // empty if they fit
+			says   string // part of the expected error; empty if policy and store fit
 		}{
 			{daily{memstore.New(), "uuidv7"}, with, ""}, {memstore.New(), without, ""},
 			{memstore.New(), with, "Dated"}, {daily{memstore.New(), ""}, with, "Dated"},

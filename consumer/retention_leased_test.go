@@ -90,7 +90,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 
 func noCall(context.Context, consumer.Call, *semel.Message) error { return nil }
 
-// saving is a source that keeps its positions in its consumer's store.
+// saving is a source that stores its positions in the store of its consumer.
 type saving struct {
 	*listSource
 	in source.PositionStore

@@ -30,7 +30,7 @@ type feed struct {
 
 func newFeed() *feed { return &feed{listSource: newListSource(), wake: make(chan struct{}, 1)} }
 
-// send delivers a message that was written at a time.
+// send delivers a message that was written at the time at.
 func (f *feed) send(id string, at time.Time) {
 	m := message(id, `{}`)
 	if !at.IsZero() {
@@ -67,7 +67,7 @@ func (f *feed) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery,
 	return taken, nil
 }
 
-// broker is a feed that knows the progress of its lanes and its horizon.
+// broker is a feed that reports the progress of its lanes and its horizon.
 type broker struct {
 	*feed
 	mutex   sync.Mutex
@@ -108,7 +108,7 @@ func now(id string) *semel.Message {
 	return m
 }
 
-// keeping is a policy that keeps markers for an hour.
+// keeping returns a configuration that keeps markers for an hour.
 func keeping(src source.Source) consumer.Config {
 	c := config(src)
 	c.Retention.Keep = time.Hour
@@ -125,11 +125,11 @@ func TestRetentionBesideARun(t *testing.T) {
 		pass(30 * time.Minute)
 		src.send("2", time.Now())
 		pass(40 * time.Minute)
-		src.send("1", first)                     // a copy of what is removed
-		src.send("2", first.Add(30*time.Minute)) // a copy of what is kept
-		src.send("late", first.Add(-time.Hour))  // older than all that is kept
-		src.send("3", time.Now())                // new
-		src.send("none", time.Time{})            // without a time
+		src.send("1", first)                     // duplicate of a message whose marker was removed
+		src.send("2", first.Add(30*time.Minute)) // duplicate of a message whose marker is kept
+		src.send("late", first.Add(-time.Hour))  // older than all markers that are kept
+		src.send("3", time.Now())                // a new message
+		src.send("none", time.Time{})            // a message without a time
 		pass(time.Second)
 		counts := c.Counts()
 		if effect(t, st, "1") != "1" || effect(t, st, "2") != "1" || effect(t, st, "3") != "1" || effect(t, st, "late") != "" {
@@ -160,17 +160,17 @@ func TestRetentionBesideARun(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		pass(5 * time.Hour) // no consumer is running
+		pass(5 * time.Hour) // no consumer is running in this time
 		again := newBroker()
-		again.lanes = []source.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // unread since then
+		again.lanes = []source.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // the oldest unread message
 		run = start(t, mustNew(t, st, add, keeping(again)))
 		pass(10 * time.Minute)
-		again.send("1", first.Add(4*time.Minute)) // a copy that was sent before the outage
+		again.send("1", first.Add(4*time.Minute)) // duplicate that was sent before the outage
 		pass(time.Minute)
 		if effect(t, st, "1") != "1" || outcome(t, st, "2").Kind != store.Seen {
 			t.Errorf("the effect is %q, and the other marker %v", effect(t, st, "1"), outcome(t, st, "2"))
 		}
-		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // everything was read
+		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // now all messages were read
 		pass(3 * time.Minute)
 		if v := outcome(t, st, "2"); v.Kind != store.Fresh {
 			t.Errorf("hours later the marker is still there: %v", v)
@@ -182,7 +182,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H2_what_is_not_known_of_a_lane_is_no_progress", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
-		src.known = false // a lane was assigned and has delivered nothing
+		src.known = false // a lane was assigned and has delivered no message yet
 		run := start(t, mustNew(t, st, add, keeping(src)))
 		src.send("1", time.Now())
 		pass(3 * time.Hour)
@@ -203,7 +203,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		st, src := memstore.New(), newFeed()
 		run := start(t, mustNew(t, st, add, keeping(src)))
 		old := time.Now().Add(-3 * time.Hour)
-		for range 200 { // a backlog that is read slowly
+		for range 200 { // the backlog is read slowly
 			src.send("1", old)
 			pass(time.Minute)
 		}
@@ -340,7 +340,7 @@ func TestAReaperThatDies(t *testing.T) {
 			thaw := make(chan struct{})
 			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
 				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
-					<-thaw // like a process that is frozen here
+					<-thaw // as in a process that is frozen here
 				}
 			}}))
 			source.send("1", first)

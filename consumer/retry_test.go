@@ -15,7 +15,7 @@ import (
 
 var byAnn = store.Act{Verb: "retry", Who: "ann", Why: "the account is there now"}
 
-// parked returns a store with one parked message "1", and its row.
+// parked returns a store with one parked message "1", and the row of that message.
 func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 	t.Helper()
 	st := memstore.New()
@@ -23,7 +23,7 @@ func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 	return st, row(t, st, "1")
 }
 
-// retried retries a row and runs a consumer on it. inner is the consumer's memstore.
+// retried retries a row and runs a consumer on that row. inner is the memstore that st wraps.
 func retried(t *testing.T, st store.TxStore[*memstore.Tx], inner *memstore.Store, r store.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
 	if err := errors.Join(inner.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {

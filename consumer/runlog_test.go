@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// describedSource is a source that describes itself in the log.
+// describedSource is a source with a description, which is logged.
 type describedSource struct{ *listSource }
 
 func (describedSource) LogValue() slog.Value {

@@ -31,7 +31,7 @@ func (s *checkedStore) Check(context.Context) error {
 	return nil
 }
 
-// failures are failures of a store during a run, by the operation that fails.
+// failures are failures that a store can have during a run, by the operation that fails.
 var failures = map[string]func(s *checkedStore){
 	"begin": func(s *checkedStore) {
 		failed := false

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// interning is a store that counts the calls of Scope and the largest number of sources in one call.
+// interning is a store that counts the calls of Scope and records the largest number of sources in one call.
 type interning struct {
 	*memstore.Store
 	alone, together, most atomic.Int64
@@ -38,7 +38,7 @@ func (s *interning) Scopes(ctx context.Context, consumer string, sources []strin
 	return numbers, nil
 }
 
-// ofSources returns messages with a source of their own each.
+// ofSources returns messages that each have a different source.
 func ofSources(first, last int) (all []*semel.Message) {
 	for i := first; i < last; i++ {
 		all = append(all, &semel.Message{Attributes: semel.Attributes{ID: fmt.Sprint(i), Source: fmt.Sprintf("/shops/%d", i)}})
@@ -60,7 +60,7 @@ func TestScopesOfManySources(t *testing.T) {
 			if _, err := c.ProcessAll(t.Context(), some); err != nil {
 				t.Fatal(err)
 			}
-			// The first messages may fly before the others have arrived.
+			// A batch with the first messages may start before the other messages have arrived.
 			if n := s.together.Load() - before; n > 10 {
 				t.Fatalf("for 100 new sources the store was asked %d times", n)
 			}

@@ -16,7 +16,7 @@ import (
 
 var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
-// recordActs records n acts.
+// recordActs writes n audit records.
 func recordActs(t *testing.T, s *memstore.Store, n int) {
 	t.Helper()
 	for range n {
@@ -33,7 +33,7 @@ func wantLines(t *testing.T, s *memstore.Store, want int64) {
 	}
 }
 
-// slowReaper is a store whose reaper takes 10 s for each call and never finishes.
+// slowReaper is a store whose reaper takes 10 s for each call and always has more to remove.
 type slowReaper struct {
 	*memstore.Store
 	calls atomic.Int64
@@ -84,7 +84,7 @@ func TestARunSealsActs(t *testing.T) {
 		run := start(t, mustNew(t, store, add, keeping(newBroker())))
 		for n := int64(1); store.calls.Load() < 3; n++ {
 			recordActs(t, store.Store, 1)
-			pass(17 * time.Second) // a call of the reaper plus the interval of the sealer
+			pass(17 * time.Second) // the duration of one call of the reaper plus the interval between two seals
 			wantLines(t, store.Store, n)
 			if n == 20 {
 				t.Fatalf("in 340 s the reaper was called %d times", store.calls.Load())
@@ -115,8 +115,8 @@ func TestARunSealsActs(t *testing.T) {
 	})
 }
 
-// sealsNothing runs a consumer with a key for a minute. It must apply its messages, leave the chain unchanged, and
-// log the reason once.
+// sealsNothing runs a consumer with a key for a minute. The consumer must apply its messages, leave the audit
+// records unchanged, and log the reason once.
 func sealsNothing(t *testing.T, store *memstore.Store, key []byte, lines int64, why string) {
 	t.Helper()
 	source := newListSource(numbered("m", 3)...)

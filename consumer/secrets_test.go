@@ -16,7 +16,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hidden is in every body and header of the test messages and must not appear anywhere else.
+// hidden is part of every body and header of the test messages. hidden must not appear in anything that the
+// consumer reports.
 const hidden = "4915162342"
 
 // payment is the type that a handler decodes.
@@ -25,7 +26,7 @@ type payment struct {
 	At     time.Time
 }
 
-// secretive returns a message full of values that must not be reported.
+// secretive returns a message whose values must all not be reported.
 func secretive(id, body string) *semel.Message {
 	m := message(id, strings.ReplaceAll(body, "HIDDEN", hidden))
 	m.Key = []byte("key-" + hidden)
@@ -48,7 +49,7 @@ func (w *telling) String() string {
 	return text
 }
 
-// decode is a handler that fails in every way in which decoding can fail.
+// decode is a handler that fails in all ways in which decoding can fail.
 func decode(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	switch m.Identity.ID {
 	case "panic":

@@ -17,15 +17,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// settings are a checked Config with its defaults and with what the constructor of the consumer
-// derives from it. They do not change while the consumer runs.
+// settings contain a checked Config with its defaults, and values that the constructor of the consumer
+// derives from the Config. settings do not change while the consumer runs.
 type settings struct {
 	Config
 	// public is Config.Name without the generation.
 	public string
 	// rules are the rules for reading deliveries.
 	rules delivery.Rules
-	// way is the way in which effects happen once. keys, with byKey, configures the leased keys.
+	// way is how effects happen once. keys configures the leased keys if way is byKey.
 	way  way
 	keys KeyPolicy
 	// guard calls functions of users, sources and stores.
@@ -38,7 +38,7 @@ type settings struct {
 	retention *upkeep.Retention
 	// rows reports whether the store has an inbox.
 	rows bool
-	// limits are the store's limits, without FitIdentity if the consumer has no Identity.
+	// limits are the store's limits. Without an Identity, limits.FitIdentity is not set.
 	limits store.Limits
 }
 
@@ -48,14 +48,14 @@ type needs struct {
 	// store is nil if the caller passed none.
 	store any
 	keys  KeyPolicy
-	// noHandler is the error for an incomplete handler; nil if it is complete.
+	// noHandler is the error if the handler is incomplete, or nil if the handler is complete.
 	noHandler error
 	// steps are the names of the steps; nil if the handler has none.
 	steps []string
 }
 
-// needsOf returns the needs for this handler, way and store. needsOf checks that the handler is
-// complete.
+// needsOf returns the needs for this handler, way and store. If the handler is incomplete, noHandler of the
+// result says why.
 func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -70,8 +70,8 @@ func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	return n
 }
 
-// settings checks the policy and sets the defaults. settings returns all faults of the policy or, if there are
-// none, the first reason why the store does not fit the policy.
+// settings sets the defaults, checks the policy and returns the settings. The error lists all faults of the
+// policy or, if the policy has no faults, the first reason why the store does not fit the policy.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
 	err := errors.Join(c.check(), n.noHandler)
@@ -124,28 +124,28 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// way is the way in which the effects of a consumer happen once. Each constructor has its way, which determines
-// the runner of the consumer's flights.
+// way is how the effects of a consumer happen once. Each constructor has its own way. The way determines how
+// the runner processes a batch.
 type way uint8
 
-// The ways.
 const (
 	// byTransaction: the marker and the handler's writes are committed together (New, NewBatch, NewSteps).
 	byTransaction way = iota
 	// byClaim: the inbox row is claimed, the handler calls another system, and the claim ends (NewLeased,
 	// NewLeasedSteps).
 	byClaim
-	// byAnswer: like byClaim, but the claim ends in the transaction that applies the answer (NewCalling with
-	// StrategyInbox).
+	// byAnswer: like byClaim, but the claim ends in the transaction in which the answer of the call is
+	// applied (NewCalling with StrategyInbox).
 	byAnswer
-	// byLookup: the marker is looked up, the handler calls another system, and the transaction that applies the
-	// answer marks the message (NewCalling with StrategyMarker).
+	// byLookup: the marker is looked up, the handler calls another system, and the message is marked in the
+	// transaction in which the answer is applied (NewCalling with StrategyMarker).
 	byLookup
 	// byKey: a leased key is claimed, the handler calls another system, and the key is completed (NewKeyed).
 	byKey
 )
 
-// overRows reports whether handlers call other systems for messages of the store's inbox, one message in a flight.
+// overRows reports whether handlers call other systems for messages of the store's inbox. Then a batch has
+// one message.
 func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
 // deliveryRules returns the rules for reading deliveries, without those that depend on the store.
@@ -172,9 +172,9 @@ func (c *settings) warnTypeless(messages int) {
 		"consumer", c.Name, "messages", messages)
 }
 
-// Takes reports whether Config.Filter selects a message. With refused, the source could not read the
-// message completely: then only a type or header that is there can exclude the message, and one that is
-// missing cannot.
+// Takes reports whether Config.Filter selects a message. refused means that the source could not read the
+// message completely. Then a type or header that could be read can exclude the message, but a missing type or
+// header cannot.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
 	rules := c.deliveryRules()
 	return rules.Takes(m, refused)

@@ -77,7 +77,7 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 		}
 		c := config(src)
 		c.Lanes, c.Workers, c.Batch.MaxSize, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
-		// The first two that run belong to two workers; which message each gets is random.
+		// The first two messages are handled by two different workers. Which messages they are is random.
 		var begun atomic.Int32
 		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch begun.Add(1) {
@@ -138,7 +138,7 @@ func TestAStopWaitsForHandlersAndClose(t *testing.T) {
 	})
 }
 
-// clingingSource does not return from Close until it is released.
+// clingingSource is a source whose Close does not return until the test releases it.
 type clingingSource struct {
 	*listSource
 	release chan struct{}
@@ -149,7 +149,7 @@ func (s *clingingSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// slowlyClosing takes three seconds to close.
+// slowlyClosing is a source whose Close takes three seconds.
 type slowlyClosing struct {
 	*listSource
 	closed bool

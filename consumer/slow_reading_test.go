@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// slowFirst is a Fingerprinter that takes a second for one message.
+// slowFirst is a Fingerprinter that takes a second for the first message.
 type slowFirst struct{ begun chan struct{} }
 
 func (slowFirst) Validate() error { return nil }
@@ -27,8 +27,8 @@ func (s slowFirst) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// slowly returns messages of which the first takes a second to read. They are large enough for one reader for each
-// core.
+// slowly returns messages of which the first takes a second to read. The messages are so large that each core
+// gets a reader.
 func slowly(topic string) []*semel.Message {
 	all := numbered(topic, 9)
 	for i, m := range all {
@@ -40,7 +40,7 @@ func slowly(topic string) []*semel.Message {
 	return all
 }
 
-// firstThen delivers one message, and the rest with the next Fetch.
+// firstThen delivers one message, and all other messages with the next Fetch.
 type firstThen struct{ *listSource }
 
 func (s firstThen) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {

@@ -10,12 +10,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Check makes the checks that each start makes before the first fetch. Check checks that the
-// store's schema fits this release, that identities are determined as the store has recorded
-// (semel.ErrIdentityChanged), and that the name belongs to this consumer (semel.ErrForeignOwner);
-// it records the latter two. TryMark and Accept record them with their first call. On a store with
-// a single writer, such as SQLite, call Check before the first transaction, because their
-// transaction must not wait for one of the store's own.
+// Check makes the checks that each start makes before the first fetch. Check returns an error if the store's
+// schema does not fit this release, if identities are determined in another way than the store has recorded
+// (semel.ErrIdentityChanged), or if the name belongs to another consumer (semel.ErrForeignOwner). Check also
+// records how identities are determined, and the owner of the name. TryMark and Accept record both with their
+// first call. On a store with a single writer, such as SQLite, call Check before the first transaction.
+// Otherwise the caller's transaction would wait for a transaction of the store itself.
 func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
 
 // check checks that store and source fit the policy, and returns the Info of the source.
@@ -27,7 +27,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	if err := c.checkStore(ctx); err != nil {
 		return info, err
 	}
-	if !inboxOnly(src) { // a run without a broker cannot say how late copies can come
+	if !inboxOnly(src) { // a run without a broker does not know how late duplicates can arrive
 		if err := c.config.retention.Retain(ctx, c.store, info); err != nil {
 			return info, err
 		}
@@ -35,7 +35,8 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 	return info, c.checkSource(ctx, info)
 }
 
-// checkStore checks that the store's tables fit this release, and the consumer's name; see Check.
+// checkStore checks that the store's tables fit this release, and that the consumer's name may be used; see
+// Check.
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	if checker, ok := c.store.(admin.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
@@ -54,7 +55,8 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	return c.config.retention.LookBack(ctx, c.store)
 }
 
-// deriveOnce records once how identities are determined, for a caller with an open transaction of the store.
+// deriveOnce records once how identities are determined. The caller of deriveOnce has an open transaction of
+// the store.
 func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if c.names.Recorded.Load() {
 		return nil
@@ -73,10 +75,10 @@ func infoOf(c *settings, src source.Source) (info source.Info, err error) {
 	return info, nil
 }
 
-// inboxOnly reports whether a run with this source works off the inbox and then ends.
+// inboxOnly reports whether a run with this source processes the inbox and then ends.
 func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} }
 
-// checkSource prepares the source for the features that the policy uses.
+// checkSource checks that the source fits the policy, and prepares the store for the source.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
 	keyed := c.config.way == byKey
 	if keyed {
@@ -84,7 +86,7 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 			return err
 		}
 	}
-	if info.Positions != nil && !keyed { // with keys, repeated reads are recognised
+	if info.Positions != nil && !keyed { // with keys, a second reading of a message is recognised by its key
 		positions, ok := c.store.(source.PositionStore)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions, but its store cannot keep them: %w", c.config.Name, semel.ErrUnsupported)
@@ -123,7 +125,7 @@ func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
 	return nil
 }
 
-// canEmit returns an error if intents are to be sent again and the store cannot do that.
+// canEmit returns an error if ReEmitIntents is set but the store cannot send intents again.
 func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 	if !c.config.ReEmitIntents {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// killedAt is a process that dies in the flight of a step. From then on it cannot reach the store.
+// killedAt is a process that dies while it runs a step. From then on the process cannot reach the store.
 type killedAt struct {
 	step  string
 	point faults.Point
-	// ran is the last step that started, next the step whose flight begins.
+	// ran is the last step that started. next is the step that runs next.
 	ran, next atomic.Value
 	dead      atomic.Bool
 	runs      atomic.Int64
@@ -37,7 +37,7 @@ func (k *killedAt) plan(stop func()) faults.Plan {
 	}}
 }
 
-// fail is memstore.Fail of the process's store.
+// fail is the memstore.Fail of the store that the process uses.
 func (k *killedAt) fail(string) error {
 	if k.dead.Load() {
 		return errors.New("its process is dead")
@@ -45,7 +45,7 @@ func (k *killedAt) fail(string) error {
 	return nil
 }
 
-// steps returns the consumer's steps, which record what runs.
+// steps returns the consumer's steps. The steps record their runs.
 func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
 	names := []string{"reserve", "charge", "ship"}
 	for i, name := range names {
@@ -66,7 +66,7 @@ func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
 	return all
 }
 
-// A process is killed in the flight of each step, at each point. Completed steps must not run again.
+// A process is killed during each step, at each point. Completed steps must not run again.
 func TestStepsOfTheKilled(t *testing.T) {
 	for done, step := range []string{"reserve", "charge", "ship"} {
 		for _, point := range []faults.Point{faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit} {
@@ -83,7 +83,7 @@ func TestStepsOfTheKilled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_ = killed.Run(ctx) // ends with the death of the process
+				_ = killed.Run(ctx) // the run ends when its process dies
 				if !k.dead.Load() {
 					t.Fatal("it was not killed")
 				}

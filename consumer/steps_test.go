@@ -18,10 +18,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// run is what a step of a test does besides counting itself.
+// run is the function of a step in a test. A step also counts its runs.
 type run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error)
 
-// countedStep is a step that counts its effect and then calls then.
+// countedStep returns a step that counts its effect and then calls then.
 func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 	return consumer.Step[*memstore.Tx]{Name: name, Run: func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 		if err := tx.Add(name+" "+m.Identity.ID, 1); err != nil {
@@ -40,7 +40,7 @@ func steppedConfig(src source.Source) consumer.Config {
 	return c
 }
 
-// stepped runs a consumer of steps until it is idle.
+// stepped runs a consumer with steps until the consumer is idle.
 func stepped(t *testing.T, store *memstore.Store, c consumer.Config, steps ...consumer.Step[*memstore.Tx]) semel.Counts {
 	t.Helper()
 	all, err := consumer.NewSteps(store, steps, c)
@@ -143,7 +143,7 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// A release with other steps must not continue a message.
+// A release with other steps must not continue a message that was started with the old steps.
 func TestStepsThatChange(t *testing.T) {
 	before := []string{"reserve", "charge", "ship"}
 	for what, after := range map[string][]string{
@@ -181,7 +181,7 @@ func TestStepsThatChange(t *testing.T) {
 			if r := again(); r.Reason != reasonname.Steps || times(st, "ship 1")+times(st, "charge 1")+times(st, "book 1") != 0 {
 				t.Errorf("%q: %s", r.Reason, r.LastError)
 			}
-			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change
+			after = []string{"reserve", "charge", "pack", "ship"} // steps after the completed ones may change
 			r := row(t, st, "1")
 			if err := errors.Join(st.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 				t.Fatal(err)

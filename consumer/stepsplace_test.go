@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A message keeps its place between two steps.
+// Between two steps, a message keeps its place in the order of its key.
 func TestTheOrderOfSteps(t *testing.T) {
 	bubble(t, "law_6_C11_the_next_message_of_a_key_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
 		st := memstore.New()
@@ -29,7 +29,7 @@ func TestTheOrderOfSteps(t *testing.T) {
 				defer mutex.Unlock()
 				if name == "charge" && m.Identity.ID == "0" && fails {
 					fails = false
-					return nil, semel.RetryAfter(errors.New("away"), time.Minute) // it waits in the store
+					return nil, semel.RetryAfter(errors.New("away"), time.Minute) // the message waits in the inbox
 				}
 				order = append(order, m.Identity.ID+" "+name)
 				return nil, nil
@@ -55,7 +55,8 @@ func TestTheOrderOfSteps(t *testing.T) {
 	})
 }
 
-// A batch never has two versions of a stream, because the second would depend on the first.
+// A batch never contains two versions of a stream, because the second version can be applied only after the
+// first.
 func TestTheOrderOfStepsInAStream(t *testing.T) {
 	bubble(t, "B9_C11_the_next_version_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
 		st := memstore.New()
@@ -85,7 +86,7 @@ func TestTheOrderOfStepsInAStream(t *testing.T) {
 	})
 }
 
-// With NewLeasedSteps a step has no transaction, but its completion is recorded.
+// With NewLeasedSteps a step runs without a transaction, but its completion is recorded.
 func TestStepsThatCallOut(t *testing.T) {
 	bubble(t, "C11_without_a_transaction_a_step_that_is_done_does_not_call_again", func(t *testing.T) {
 		calls := map[string]int{}

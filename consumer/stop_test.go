@@ -33,7 +33,7 @@ func TestStopping(t *testing.T) {
 		c.Batch.MaxTime = time.Minute
 		consumer := mustNew(t, st, slow(time.Second), c)
 		run := start(t, consumer)
-		pass(3500 * time.Millisecond) // inside the fourth handler
+		pass(3500 * time.Millisecond) // the fourth handler runs now
 		run.stop()
 		if err := run.wait(); err != nil {
 			t.Fatal(err)

@@ -15,13 +15,13 @@ import (
 
 var errAway = errors.New("the called system is down")
 
-// partner is a system that a handler calls. It is down until a given time.
+// partner is a system that a handler calls. The system is down until a given time.
 type partner struct {
 	back time.Time
 
 	mutex sync.Mutex
-	// calls are the times of the first calls for each message, retries the times of later calls. failed are the
-	// messages whose last call failed.
+	// calls are the times of the first call for each message, and retries the times of later calls. failed
+	// contains the messages whose last call failed.
 	calls, retries []time.Time
 	failed         map[string]bool
 }
@@ -43,7 +43,7 @@ func (p *partner) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return add(ctx, tx, m)
 }
 
-// before returns the number of times before at.
+// before returns how many of the times in all are before at.
 func before(at time.Time, all []time.Time) (n int) {
 	for _, c := range all {
 		if c.Before(at) {
@@ -60,7 +60,7 @@ func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 		c := config(source)
 		c.Strategy, c.Lanes, c.Observers = consumer.StrategyInbox, consumer.LanesNone, []semel.Observer{seen}
 		c.Retry.MaxDelay, c.IdleExit, c.Batch.MaxSize = time.Minute, 5*time.Minute, 10
-		c.Retry.MaxAttempts = 100 // some message may get more than ten of the attempts of that minute
+		c.Retry.MaxAttempts = 100 // a message may get more than ten of the attempts of the first minute
 		set(&c)
 		began := time.Now()
 		p := &partner{back: began.Add(time.Minute), failed: map[string]bool{}}
@@ -116,7 +116,7 @@ func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 		for i, at := range p.retries {
 			until := at.Add(time.Minute)
 			n := before(until, p.retries) - i
-			firsts := before(until, p.calls) // the budget may be full, with the tokens of a minute
+			firsts := before(until, p.calls) // at the start, the budget may hold the saved retries of a minute
 			if most := 2*60*consumer.Defaults().Retry.Budget.PerSecond + firsts*consumer.Defaults().Retry.Budget.Percent/100; n > most {
 				t.Fatalf("%d retries within a minute, and the budget is %d", n, most)
 			}

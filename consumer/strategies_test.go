@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// create is an effect with its own unique key.
+// create is a handler whose effect has a unique key.
 func create(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	key := "invoice " + m.Identity.ID
 	old, err := tx.Get(key)
@@ -48,7 +48,7 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		st, seen := memstore.New(), &witness{}
 		natural := config(newListSource(message("1", `a`)))
 		natural.Strategy = consumer.StrategyBusinessKey
-		runs(t, st, create, natural) // the effect exists without a marker
+		runs(t, st, create, natural) // the effect exists, and there is no marker
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, st, create, c)
@@ -100,7 +100,7 @@ func TestNaturalIdempotency(t *testing.T) {
 	})
 }
 
-// guarded pays an invoice that awaits payment.
+// guarded is a handler that pays an invoice if the invoice awaits payment.
 func guarded(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	status, err := tx.Get("status " + m.Identity.ID)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofClass is an error with a class.
+// ofClass is an error that the store classifies by its value.
 type ofClass store.Class
 
 func (c ofClass) Error() string { return "the server said no" }
 
-// breaking is a store whose transaction a test can break. It may know the cause.
+// breaking is a store whose transaction a test can break. The store may report the cause.
 type breaking struct {
 	*watchedStore
 	knows  bool
@@ -71,8 +71,8 @@ func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result
 	return b.Batch.Commit(ctx, e)
 }
 
-// swallowing runs 20 messages. The handler of m11 gets an error of this class and ignores it, the first time or in
-// every run.
+// swallowing runs 20 messages. The handler of m11 gets an error of this class and ignores the error. The
+// error occurs in the first times runs of that handler.
 func swallowing(t *testing.T, s *breaking, class store.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
 	t.Helper()
 	c := config(newListSource(numbered("m", 20)...))

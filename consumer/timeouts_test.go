@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowToTell is a store whose transactions take a while to report whether they can still commit: no handler is
-// late between two handlers.
+// slowToTell is a store that takes a while to report whether a transaction can still commit. This time must
+// not count as time of a handler.
 type slowToTell struct {
 	*memstore.Store
 	long time.Duration
@@ -49,7 +49,7 @@ func TestTimeOuts(t *testing.T) {
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Attempt == 1 {
 				<-ctx.Done()
-				return nil // ignores the error of its statement
+				return nil // the handler ignores the error of its statement
 			}
 			return add(ctx, tx, m)
 		}, c)

@@ -74,7 +74,7 @@ func (s scribesMessage) End(e measure.MessageEnd) {
 	s.write("%d %s %s %t", s.at.SpanID[0], e.Ending, measure.ReasonClass(e.Reason), e.Failed)
 }
 
-// sampled returns a message whose trace is sampled, unsampled one whose trace is not.
+// sampled returns a message whose trace is sampled. unsampled returns a message whose trace is not sampled.
 func sampled(id string) *semel.Message   { return withParent(id, "01") }
 func unsampled(id string) *semel.Message { return withParent(id, "00") }
 
@@ -201,7 +201,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 	})
 }
 
-// fallen is a tracer that panics.
+// fallen is a tracer whose methods panic.
 type fallen struct{ scribe }
 
 func (*fallen) TraceBatch(measure.Begun) measure.BatchTrace { panic("no") }

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// eventOf returns a message whose type is in a plain header.
+// eventOf returns a message whose type is in the header event-type.
 func eventOf(kind, id string) *semel.Message {
 	return typedAs("", id, semel.Header{Name: "event-type", Value: []byte(kind)})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// farSource is a source that needs some time to reach its broker, and starts again if its Fetch is cancelled
-// before. Its first Fetch may fail at once.
+// farSource is a source that needs some time to reach its broker. If its Fetch is cancelled before, the next
+// Fetch needs that time again. The first Fetch may fail at once.
 type farSource struct {
 	*listSource
 	fails bool

@@ -16,10 +16,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lost is the result of a commit whose response was lost.
+// lost is the result of a commit whose response did not arrive.
 var lost = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
 
-// lostReplies are the outcomes of a commit whose response is lost, and how often a handler must run.
+// lostReplies are the possible outcomes of a commit whose response does not arrive. runs is how often a
+// handler must run.
 var lostReplies = []struct {
 	name string
 	what func(ctx context.Context, commit func(context.Context) store.Result)
@@ -35,7 +36,7 @@ var lostReplies = []struct {
 	}, 2},
 }
 
-// ended returns a context that makes a memstore refuse to commit.
+// ended returns a context that has ended, so that a memstore rejects the commit.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -28,7 +28,7 @@ func versioned(stream string, number int) *semel.Message {
 	return message(fmt.Sprintf("%s-%d", stream, number), fmt.Sprintf(`{"order":%q,"version":%d}`, stream, number))
 }
 
-// guards is a configuration with versions; it ends when nothing is due.
+// guards returns a configuration with versions. A run ends when no row is due.
 func guards(src source.Source) consumer.Config {
 	c := config(src)
 	c.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")}
@@ -52,7 +52,7 @@ func follows(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Set("stream "+of.Order, fmt.Appendf(before, "%d ", of.Version))
 }
 
-// upTo returns what follows records for a stream up to version n.
+// upTo returns the text that follows records for a stream up to version n.
 func upTo(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -204,8 +204,8 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestRandomVersions applies streams whose versions arrive in random order, with copies, failing handlers and lost
-// responses of commits, in several runs.
+// TestRandomVersions applies streams whose versions arrive in random order. There are duplicates, failing
+// handlers and commits whose responses are lost, in several runs.
 func TestRandomVersions(t *testing.T) {
 	t.Run("B4_B9_they_end_in_the_state_that_the_ordered_stream_gives", func(t *testing.T) {
 		for seed := range uint64(300) {

@@ -25,10 +25,11 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// watchedStore is a memstore that records the engine's calls and lets a test intervene.
+// watchedStore is a memstore that records the engine's calls and calls functions of a test.
 type watchedStore struct {
 	*memstore.Store
-	// onBegin and onCommit, if set, are called before the memstore; onCommit may replace the commit.
+	// onBegin and onCommit, if set, are called before the memstore is called. onCommit may replace the
+	// commit.
 	onBegin  func(ctx context.Context, marks []store.Mark) error
 	onCommit func(ctx context.Context, commit func(context.Context) store.Result) store.Result
 	// onKill, if set, is called when a batch is killed.
@@ -36,7 +37,7 @@ type watchedStore struct {
 
 	mutex     sync.Mutex
 	open      int
-	longest   time.Duration // the longest transaction
+	longest   time.Duration // duration of the longest transaction
 	begins    []time.Time
 	marks     int
 	committed map[string]bool // marks of committed batches
@@ -124,7 +125,7 @@ func (s *watchedStore) isOpen() int {
 	return s.open
 }
 
-// watchedSource is a listSource that lets a test intervene.
+// watchedSource is a listSource that calls functions of a test.
 type watchedSource struct {
 	*listSource
 	onFetch  func(ctx context.Context, most source.Bound) error
@@ -169,7 +170,7 @@ func (s *watchedSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// left returns the unsettled messages, which a broker would deliver again.
+// left returns the messages that are not acked. A broker would deliver them again.
 func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -182,14 +183,14 @@ func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	return out
 }
 
-// isSettled returns how often delivery n was settled.
+// isSettled returns how often delivery n was acked.
 func (s *listSource) isSettled(n int) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.settled[fmt.Sprint(n)]
 }
 
-// numbered returns n messages "PREFIX0", "PREFIX1", … of one lane.
+// numbered returns n messages of one lane, with the ids "PREFIX0", "PREFIX1" and so on.
 func numbered(prefix string, n int) []*semel.Message {
 	var out []*semel.Message
 	for i := range n {
@@ -200,7 +201,7 @@ func numbered(prefix string, n int) []*semel.Message {
 	return out
 }
 
-// mustNew is consumer.New for a valid configuration.
+// mustNew calls consumer.New with a valid configuration.
 func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[Tx] {
 	t.Helper()
 	running, err := consumer.New(s, handle, c, firstSeed, faults.Of(plans...))
@@ -210,7 +211,7 @@ func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Cont
 	return running
 }
 
-// mustNewLeased is mustNew for NewLeased.
+// mustNewLeased calls consumer.NewLeased with a valid configuration.
 func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	running, err := consumer.NewLeased(s, handle, c, firstSeed, faults.Of(plans...))
@@ -220,7 +221,7 @@ func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(contex
 	return running
 }
 
-// mustNewKeyed is mustNew for NewKeyed.
+// mustNewKeyed calls consumer.NewKeyed with a valid configuration.
 func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	running, err := consumer.NewKeyed(keys, p, handle, c, firstSeed, faults.Of(plans...))
@@ -230,7 +231,7 @@ func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handl
 	return running
 }
 
-// addsUp fails unless every delivery has exactly one outcome.
+// addsUp checks that every delivery is counted with exactly one outcome.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
 	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
@@ -238,19 +239,19 @@ func addsUp(t *testing.T, c semel.Counts) {
 	}
 }
 
-// runs runs a consumer to its end and returns its counts.
+// runs creates a consumer with New, runs the consumer to its end, and returns its counts.
 func runs[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNew(t, s, handle, c, plans...))
 }
 
-// runsLeased is runs for NewLeased.
+// runsLeased is runs with NewLeased.
 func runsLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewLeased(t, s, handle, c, plans...))
 }
 
-// runsKeyed is runs for NewKeyed.
+// runsKeyed is runs with NewKeyed.
 func runsKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewKeyed(t, keys, p, handle, c, plans...))
@@ -286,10 +287,10 @@ func (s *started) wait() error {
 	return err
 }
 
-// pass lets virtual time pass.
+// pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) { <-time.After(d) }
 
-// outcome returns the verdict of the store for an id of the consumer billing.
+// outcome returns the verdict of the store for an id of the consumer "billing".
 func outcome(t *testing.T, s *memstore.Store, id string) store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(context.Background(), "billing", "", 0)
@@ -314,7 +315,7 @@ func rows(t *testing.T, s *memstore.Store) []store.StoredRow {
 	return all
 }
 
-// row returns the row of this id, which must exist.
+// row returns the row with this id. The row must exist.
 func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	t.Helper()
 	for _, r := range rows(t, s) {
@@ -326,7 +327,7 @@ func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	return store.StoredRow{}
 }
 
-// log is the output of a logger, which can be read while it is written.
+// log is the output of a logger. log can be read while the logger writes.
 type log struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oneWriter is a store with a single writer: a batch waits until the previous one has ended.
+// oneWriter is a store with a single writer: a batch waits until the previous batch has ended.
 type oneWriter struct {
 	*opening
 	turn   chan struct{}
-	beside atomic.Int32 // claims during a batch
+	beside atomic.Int32 // number of claims during a batch
 }
 
-// Claim waits for the open batch, as in such a store.
+// Claim waits for the open batch, as in a database with a single writer.
 func (s *oneWriter) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -84,7 +84,7 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	bubble(t, "D3_handlers_that_take_a_lease_each_wait_their_turn_outside_of_the_store_and_lose_nothing", func(t *testing.T) {
 		st := &oneWriter{opening: &opening{Store: memstore.New()}, turn: make(chan struct{}, 1)}
 		received(t, st.Store, 12)
-		dies(t, st.Store, 2*time.Second) // so that the start is recorded
+		dies(t, st.Store, 2*time.Second) // now the store has recorded that a process started the message
 		c := working(config(nil))
 		c.Workers, c.Inbox.Lease, c.IdleExit = 4, 9*time.Second, time.Minute
 		var said []string

@@ -23,12 +23,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a folder of files, and the store of the processes that read them.
+// shelf is a folder of files, with the store of the processes that read these files.
 type shelf struct {
 	t      *testing.T
 	folder string
 	store  *memstore.Store
-	// fetched, when set, is called by a process that has read its first lines.
+	// fetched, if set, is called by each process after the process has read its first lines.
 	fetched func()
 }
 
@@ -51,8 +51,8 @@ func (s *shelf) put(name string, first, last int) {
 
 func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
 
-// process reads a file to its end. If point is not empty, the process dies when its second batch passes that
-// point.
+// process runs a consumer until the end of a file. If point is not empty, the consumer dies when its second
+// batch passes that point.
 func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	var passed atomic.Int32
 	var first sync.Once
 	nth := int32(2)
-	if point == faults.BeforeSettle { // what several flights settle may be settled at once
+	if point == faults.BeforeSettle { // one call of Settle may settle several batches
 		nth = 1
 	}
 	c := consumer.Config{
@@ -95,7 +95,7 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	return running.Counts()
 }
 
-// mortalStore is a store that does not respond to a dead process.
+// mortalStore is a store that does not answer a dead process.
 type mortalStore struct {
 	*memstore.Store
 	dead atomic.Bool
@@ -117,16 +117,16 @@ func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p
 	return m.Store.SavePosition(ctx, consumer, lane, p)
 }
 
-// Each subtest has a cause of duplicate deliveries, as it occurs with files. It returns what the last process
-// counted.
+// Each subtest has one cause of duplicate deliveries, as it occurs with files. The function returns the counts
+// of the last process.
 func TestCausesOfDuplicates(t *testing.T) {
 	for name, happens := range map[string]func(*shelf) semel.Counts{
-		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line is there
+		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line was written
 			s.put("orders", 1, 1)
 			s.put("orders", 1, 30)
 			return s.process("orders", "")
 		},
-		"L7_relay_retry": func(s *shelf) semel.Counts { // a relay that died before it noted what it wrote
+		"L7_relay_retry": func(s *shelf) semel.Counts { // a relay that died before it stored which lines it had written
 			s.put("orders", 1, 20)
 			s.process("orders", "")
 			s.put("orders", 11, 30)
@@ -136,13 +136,13 @@ func TestCausesOfDuplicates(t *testing.T) {
 		"L7_crash_before_settle":     func(s *shelf) semel.Counts { return s.crash(faults.BeforeSettle) },
 		"L7_rebalance":               twoAtOnce,
 		"L7_time_out_hiding_success": hiddenSuccess,
-		"L7_retry_topic": func(s *shelf) semel.Counts { // what failed somewhere else is in a file of its own
+		"L7_retry_topic": func(s *shelf) semel.Counts { // another application has copied its failed messages to a second file
 			s.put("orders", 1, 30)
 			s.process("orders", "")
 			s.put("again", 5, 10)
 			return s.process("again", "")
 		},
-		"L7_offset_reset": func(s *shelf) semel.Counts { // the file is another one, with the same events
+		"L7_offset_reset": func(s *shelf) semel.Counts { // the file was replaced by another file with the same events
 			s.put("orders", 1, 30)
 			s.process("orders", "")
 			if err := os.Remove(s.path("orders")); err != nil {
@@ -175,8 +175,8 @@ func (s *shelf) crash(point faults.Point) semel.Counts {
 	return s.process("orders", "")
 }
 
-// twoAtOnce runs two processes that both read the file. Neither continues before both have fetched; otherwise a
-// quick process could save its position at the end before the other one starts.
+// twoAtOnce runs two processes that both read the file. Each of them waits until both have fetched. Otherwise
+// a quick process could save its position at the end of the file before the other one starts.
 func twoAtOnce(s *shelf) semel.Counts {
 	s.put("orders", 1, 30)
 	var reading sync.WaitGroup
@@ -197,8 +197,8 @@ func twoAtOnce(s *shelf) semel.Counts {
 	return counts[1]
 }
 
-// hiddenSuccess commits in the store and loses the responses. Then a writer that got no response writes the events
-// again.
+// hiddenSuccess loses the responses to commits that have succeeded. Then a writer that got no response writes
+// its events again.
 func hiddenSuccess(s *shelf) semel.Counts {
 	lost := 0
 	s.store = memstore.New(memstore.Fail(func(op string) error {

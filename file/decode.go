@@ -13,29 +13,30 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// delivered is a message with the data that Settle needs. delivered is the Handle of the delivery, and
-// decodes it.
+// delivered is a message with the data that Settle needs. It is the Handle of its delivery, and also the
+// decoder of that delivery.
 type delivered struct {
 	message    semel.Message
 	from       *generation
 	start, end int64
 	format     Format
-	// decoding guards the result of decoding, because a wrapping source may deliver the same delivery
-	// twice, and both are decoded concurrently.
+	// decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
+	// twice, and then both copies are decoded concurrently.
 	decoding sync.Mutex
-	// undecoded reports that the body is still the line. refused is the error of decoding it.
+	// undecoded is true as long as the body is the undecoded line. refused is the reason if the line could not
+	// be decoded.
 	undecoded bool
 	refused   semel.Reason
 }
 
-// decoder turns lines into messages.
+// decoder converts lines to messages.
 type decoder struct {
 	format Format
 	topic  string
 	parser strictjson.Parser
 }
 
-// begin turns a line into a message that is decoded later, unless the line is too long.
+// begin converts a line to a message that is decoded later. A line that is too long is refused at once.
 func (c *decoder) begin(l line) *delivered {
 	d := &delivered{start: l.start, end: l.end, format: c.format, undecoded: true}
 	m := &d.message
@@ -69,7 +70,7 @@ func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.
 	return d.refused, d.detail()
 }
 
-// again returns a nacked message for a new delivery.
+// again returns a copy of a nacked message for its next delivery.
 func (d *delivered) again() *delivered {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
@@ -79,7 +80,7 @@ func (d *delivered) again() *delivered {
 	}
 }
 
-// detail describes the fault of a refused line.
+// detail describes why a line was refused.
 func (d *delivered) detail() string {
 	if d.refused == reasonname.None {
 		return ""
@@ -88,8 +89,8 @@ func (d *delivered) detail() string {
 	return string(text)
 }
 
-// whole reports whether a line without a line end is complete: an object or array whose meaning no further
-// bytes can change.
+// whole reports whether a line without a line end is complete: it is an object or array, so further bytes
+// cannot change its meaning.
 func (c *decoder) whole(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false
@@ -116,7 +117,7 @@ func (d *delivered) decode(room *reading.Room, m *semel.Message) error {
 	return decodeEnvelope(room, m, document.Root())
 }
 
-// decodeEnvelope reads {"key": "…", "headers": {"name": "value"}, "body": …}.
+// decodeEnvelope decodes a line of the form {"key": "…", "headers": {"name": "value"}, "body": …}.
 func decodeEnvelope(room *reading.Room, m *semel.Message, root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
 		return errors.New("an envelope is a JSON object, and the line is not")

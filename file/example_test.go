@@ -26,7 +26,7 @@ func ExampleStdin() {
 		var settlements []source.Settlement
 		for i := range deliveries {
 			d := &deliveries[i]
-			d.Decode(nil) // which consumers do themselves
+			d.Decode(nil) // a consumer does this itself
 			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
 			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
 			settlements = append(settlements, source.Settlement{Delivery: d, Kind: semel.Ack})
@@ -41,7 +41,7 @@ func ExampleStdin() {
 
 func ExampleSource_Validate() {
 	payments := file.Open("payments.jsonl", file.Options{})
-	if err := payments.Validate(); errors.Is(err, fs.ErrNotExist) { // a consumer would wait for it
+	if err := payments.Validate(); errors.Is(err, fs.ErrNotExist) { // a consumer would wait for the file
 		fmt.Println("payments.jsonl is not here")
 	}
 	// Output:

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// atEnd is called when there is nothing more to read in the current file. atEnd reports whether to read, or
-// to look into the scanner, again.
+// atEnd is called when the current file has no further bytes. It reports whether the caller must read again,
+// or look into the scanner again.
 func (s *Source) atEnd() (bool, error) {
 	switch {
 	case !s.options.Follow:
@@ -23,19 +23,19 @@ func (s *Source) atEnd() (bool, error) {
 	case s.final:
 		return s.leave()
 	case s.replaced:
-		s.final = true // nobody waits for the missing line end any longer
+		s.final = true // the writer will not write the missing line end
 		return true, nil
 	}
 	return s.look()
 }
 
-// look checks whether the path belongs to another file now. If so, the old file is read once more, because
-// its writer may have written until then.
+// look checks whether the path now belongs to another file. If so, the old file is read once more, because its
+// writer may have written to it until then.
 func (s *Source) look() (bool, error) {
 	s.tail.take(s.current.file, s.scan.read())
 	there, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // between a rename and the new file
+		return false, nil // the old file was renamed and the new file does not exist yet
 	}
 	if err != nil {
 		return false, s.explain(err)
@@ -48,7 +48,7 @@ func (s *Source) look() (bool, error) {
 	return s.replaced, nil
 }
 
-// leave switches from a replaced file that is read to its end to the file that has the path now.
+// leave switches from a replaced file, after its end was read, to the file that has the path now.
 func (s *Source) leave() (bool, error) {
 	f, err := s.open()
 	if err != nil {
@@ -77,17 +77,17 @@ func (s *Source) restart() (bool, error) {
 	return true, nil
 }
 
-// tail remembers the bytes before an offset, to recognise a truncation at the next look. The size alone is
-// not enough, because the file may have grown again.
+// tail has the bytes before an offset. They show at the next look whether the file was truncated. The size
+// alone does not show that, because the file may have grown again.
 type tail struct {
 	at    int64
 	bytes []byte
 }
 
-// known reports whether the tail belongs to this offset.
+// known reports whether the tail has the bytes before this offset.
 func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
 
-// take reads the tail before an offset.
+// take reads the bytes before an offset, unless the tail has them.
 func (t *tail) take(f *os.File, at int64) {
 	if t.known(at) {
 		return
@@ -95,13 +95,13 @@ func (t *tail) take(f *os.File, at int64) {
 	t.at, t.bytes = at, before(f, at)
 }
 
-// unchanged reports whether the file still has the tail.
+// unchanged reports whether the file still has these bytes at this place.
 func (t *tail) unchanged(f *os.File) bool {
 	now := before(f, t.at)
 	return now != nil && bytes.Equal(now, t.bytes)
 }
 
-// before reads the checked bytes before an offset; nil if they do not exist.
+// before reads the bytes before an offset; nil if the file does not have them.
 func before(f *os.File, at int64) []byte {
 	b := make([]byte, min(checked, at))
 	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {

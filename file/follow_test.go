@@ -25,7 +25,7 @@ func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	})
 }
 
-// nothing checks that no delivery arrives for a while.
+// nothing checks that no delivery arrives for some time.
 func (d *desk) nothing() {
 	d.t.Helper()
 	if got, err := d.fetch(5 * time.Second); err != nil || len(got) > 0 {
@@ -97,7 +97,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 		following(t, "1\n", func(t *testing.T, d *desk) {
 			first := d.expect("1")
 			old := d.rename()
-			d.nothing() // between the two
+			d.nothing() // the old file is renamed and the new one does not exist yet
 			d.append2(old, "2\n[3]")
 			write(t, d.path, "4\n")
 			d.ack(d.expect("2", "[3]", "4")...)
@@ -126,7 +126,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 			d.settle(semel.Nack, time.Second, got[1])
 			again := d.expect("2")
 			d.ack(again[0], got[0])
-			d.settle(semel.Nack, 0, got...) // settled: nothing
+			d.settle(semel.Nack, 0, got...) // these lines are settled, so a nack changes nothing
 			d.nothing()
 		})
 	})
@@ -190,7 +190,7 @@ func TestAFollowedFileThatIsTruncatedIsReadFromItsStart(t *testing.T) {
 	})
 }
 
-// rename moves the file away and returns its new path.
+// rename renames the file and returns the new path.
 func (d *desk) rename() string {
 	d.t.Helper()
 	old := d.path + ".1"
@@ -200,7 +200,7 @@ func (d *desk) rename() string {
 	return old
 }
 
-// append2 appends to another file than the desk's.
+// append2 appends text to a file that is not the file of the desk.
 func (d *desk) append2(path, text string) {
 	d.t.Helper()
 	other := *d

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// isIdle is source.Info.Idle: everything was read, including lines added since, and no nacked line waits. A
-// slow Fetch that returned nothing proves neither, because it may have ended before it could read. Lines of
-// a paused lane do not count.
+// isIdle implements source.Info.Idle: it reports whether everything was read, including lines that were added
+// since, and no nacked line waits. A slow Fetch without a result does not prove this, because it may have
+// ended before it could read. Lines of a paused lane do not count.
 func (l *lane) isIdle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
@@ -32,8 +32,8 @@ func (l *lane) Info() source.Info {
 	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
 }
 
-// torn returns the last line of a followed file if it has no line end, because its writer may not have
-// finished it.
+// torn returns the last line of a followed file if the line has no line end. Its writer may not have finished
+// it.
 func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {
@@ -42,12 +42,12 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// bounded reports whether the source ends by itself. Standard input counts as endless, because its end cannot
-// be known.
+// bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
+// known in advance.
 func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
 
-// atEnd is source.Info.AtEnd: a file that is not followed is at its end when it was read, or when its lane is
-// paused.
+// atEnd implements source.Info.AtEnd. A file that is not followed is at its end when it was read completely,
+// or while its lane is paused.
 func (l *lane) atEnd() bool {
 	paused, _ := l.flags()
 	return !l.options.Follow && l.over || paused && l.bounded()

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// lateReader delays the first line after its lane was assigned, as on a busy machine.
+// lateReader is a source that delays the first line of an assigned lane, as on a busy machine.
 type lateReader struct {
 	source.Source
 	source.LaneObserver
@@ -95,7 +95,7 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 	})
 }
 
-// fetchFor fetches for at most a second and expects n deliveries.
+// fetchFor fetches for at most a second and fails unless it gets n deliveries.
 func fetchFor(t *testing.T, s source.Source, bytes int64, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -132,7 +132,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 	}
 	bubble("trap_T95_it_has_where_a_line_that_comes_again_did_not_fit_into_the_last_Fetch", func(t *testing.T) {
 		s, _, idle := open(t, file.Options{Follow: true})
-		idle(false) // the file is not open yet
+		idle(false) // at this time the file is not open yet
 		both := fetchFor(t, s, large, 2)
 		fetchFor(t, s, large, 0)
 		idle(true)

@@ -10,36 +10,35 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// generation is one file under the path. A different file, or the same file after a truncation, is another
-// generation with its own offsets.
+// generation is one file under the path. If the path gets another file, or if the file is truncated, a new
+// generation begins, with offsets of its own.
 type generation struct {
 	number int
 	file   *os.File
 	track  tracker
-	// gone reports that the lines cannot be read again.
+	// gone is true if the lines of the file cannot be read again.
 	gone bool
-	// torn, if not 0, is one more than the offset of the incomplete last line that Notice has reported.
-	// torn belongs to Fetch.
+	// torn is 0, or 1 plus the offset of an incomplete last line that Notice has reported. Only Fetch uses it.
 	torn int64
 }
 
-// input provides the bytes of a lane.
+// input reads the bytes of a lane.
 type input interface {
-	// begin opens the input; it is called until it succeeds.
+	// begin opens the input. It is called until it succeeds.
 	begin(ctx context.Context) error
-	// more adds bytes to the scanner and reports whether to look there again. more does not
-	// wait.
+	// more adds bytes to the scanner, and reports whether the caller must look into the scanner again. more
+	// does not wait.
 	more() (bool, error)
-	// again reads a nacked line.
+	// again reads a nacked line once more.
 	again(b *handedBack) (line, error)
-	// idle is called if there was nothing to read. idle returns when to look again, or the zero time
-	// to wait for a wake-up.
+	// idle is called if there was nothing to read. It returns the time of the next look, or the zero time if
+	// the caller must wait for a wake-up.
 	idle(ctx context.Context) time.Time
-	// ended is called by each Fetch at the end of the data, as soon as everything is acked.
+	// ended is called by each Fetch at the end of the data, after everything is acked.
 	ended(ctx context.Context)
 }
 
-// lane is the common part of Source and Stream: it turns lines into deliveries and tracks them.
+// lane is the common part of Source and Stream. It converts lines to deliveries and tracks them.
 type lane struct {
 	ledger
 	fault    error
@@ -49,19 +48,19 @@ type lane struct {
 	input    input
 	observer source.LaneObserver
 
-	// The fields below, and the decoder, belong to Fetch.
+	// Only the goroutine that calls Fetch uses the fields below and the decoder.
 
 	begun   bool
 	scan    *scanner
 	current *generation
-	// final reports that the rest in the scanner is the last line, as far as known. over reports that
-	// nothing followed it.
+	// final is true if the bytes that are left in the scanner are the last line, as far as is known. over is
+	// true if the file ended there again when it was read once more.
 	final, over bool
-	// caughtUp reports that the last look found nothing new.
+	// caughtUp is true if the last look found nothing new.
 	caughtUp bool
-	// held is a delivery that did not fit into the last Fetch.
+	// held is a delivery that was too large for the last Fetch.
 	held *source.Delivery
-	// endless reports that the input may never end.
+	// endless is true if the input may never end.
 	endless bool
 }
 
@@ -73,7 +72,7 @@ func newLane(o Options, name, topic string) lane {
 	}
 }
 
-// Lanes implements source.Source. The lane is assigned with the first successful Fetch, and never lost.
+// Lanes implements source.Source. The lane is assigned with the first successful Fetch, and is never lost.
 func (l *lane) Lanes(o source.LaneObserver) { l.observer = o }
 
 // Flow pauses or resumes the lane. A Fetch in progress may still return lines.
@@ -87,8 +86,8 @@ func (l *lane) Flow(which source.Lane, on bool) {
 	l.rouse()
 }
 
-// Fetch returns the next lines, waiting for the first of them. Fetch returns source.ErrEnd when
-// everything was read and settled, and an error that wraps semel.ErrClosed after Close.
+// Fetch waits for lines and returns them. Fetch returns source.ErrEnd when everything was read and settled,
+// and an error that wraps semel.ErrClosed after Close.
 func (l *lane) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := l.start(ctx); err != nil {
 		if ended := ctx.Err(); ended != nil {
@@ -138,7 +137,7 @@ func (l *lane) start(ctx context.Context) error {
 	return nil
 }
 
-// take fills the batch with available lines. If there are none, it returns when to look again.
+// take fills the batch with available lines. If there are none, take returns the time of the next look.
 func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	if l.held != nil && l.add(b, *l.held) {
 		l.held = nil
@@ -164,7 +163,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// takeBack adds nacked lines that are due, and returns when the next one is due.
+// takeBack adds the nacked lines whose delay has passed, and returns the time of the next nacked line.
 func (l *lane) takeBack(b *batch) (time.Time, error) {
 	for l.held == nil && !b.full() {
 		back, next := l.takeDue()
@@ -203,15 +202,15 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// look looks for more bytes after everything found so far was read.
+// look looks for more bytes after all known bytes were read.
 func (l *lane) look() (more bool, err error) {
 	more, err = l.input.more()
 	l.caughtUp = !more && err == nil
 	return more, err
 }
 
-// nextLine returns the next line that has its line end. At the end of the data it also returns a complete
-// line without one.
+// nextLine returns the next line that has a line end. At the end of the data it also returns a complete line
+// without a line end.
 func (l *lane) nextLine() (line, bool) {
 	found, ok := l.scan.next(false)
 	if ok || !l.final {
@@ -223,7 +222,7 @@ func (l *lane) nextLine() (line, bool) {
 	return l.scan.next(true)
 }
 
-// reportTorn reports an incomplete last line, once.
+// reportTorn reports an incomplete last line once.
 func (l *lane) reportTorn(remedy string) {
 	rest, some := l.scan.rest()
 	if !some || l.current.torn == rest.start+1 {
@@ -234,7 +233,7 @@ func (l *lane) reportTorn(remedy string) {
 		l.id.ID, rest.start, remedy))
 }
 
-// read turns a line into a delivery.
+// read converts a line to a delivery.
 func (l *lane) read(found line, from *generation) source.Delivery {
 	d := l.decoder.begin(found)
 	d.from = from
@@ -249,7 +248,7 @@ func (l *lane) delivery(d *delivered) source.Delivery {
 	return out
 }
 
-// put adds a delivery to the batch, or keeps it for the next one.
+// put adds a delivery to the batch. If the delivery does not fit, put keeps it for the next batch.
 func (l *lane) put(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d
@@ -273,7 +272,7 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
 
-// add adds a delivery if it fits. The first one always fits.
+// add adds a delivery if it fits, and reports whether it did. The first delivery always fits.
 func (b *batch) add(d source.Delivery, size int64) bool {
 	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
 		return false
@@ -283,7 +282,7 @@ func (b *batch) add(d source.Delivery, size int64) bool {
 	return true
 }
 
-// wait returns when ctx ends, at a wake-up, or at the given time if it is not zero.
+// wait waits until ctx ends, until a wake-up, or until the given time if that is not zero.
 func (l *lane) wait(ctx context.Context, until time.Time) {
 	var at <-chan time.Time
 	if !until.IsZero() {
@@ -299,7 +298,7 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 }
 
 // Settle implements source.Source, in memory. A nacked line is read again. Files have no dead letters: for
-// those, Settle returns an error that wraps semel.ErrUnsupported, and the lines are delivered again.
+// dead letters Settle returns an error that wraps semel.ErrUnsupported, and their lines are delivered again.
 func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {

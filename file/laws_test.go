@@ -50,7 +50,7 @@ func TestStandardInputKeepsTheLawsOfASource(t *testing.T) {
 	})
 }
 
-// fileBroker publishes lines of a file.
+// fileBroker publishes messages as lines of a file.
 type fileBroker struct {
 	path   string
 	follow bool
@@ -81,7 +81,7 @@ func (b *fileBroker) Open() (source.Source, error) {
 	return s, s.Validate()
 }
 
-// pipeBroker publishes to a pipe, like a shell.
+// pipeBroker publishes messages to a pipe, as a shell does.
 type pipeBroker struct {
 	reader *io.PipeReader
 	writer *io.PipeWriter
@@ -123,7 +123,7 @@ func (b *pipeBroker) Open() (source.Source, error) {
 	return file.Stdin(b.reader, file.Options{Format: file.Envelope}), nil
 }
 
-// envelope returns a message as a line.
+// envelope returns a message as a line in the format Envelope.
 func envelope(m *semel.Message) []byte {
 	headers := map[string]string{}
 	for _, h := range m.Headers {
@@ -138,10 +138,10 @@ func envelope(m *semel.Message) []byte {
 
 // positions is a PositionStore in memory.
 type positions struct {
-	mu    sync.Mutex // protects the rest
+	mu    sync.Mutex // guards the fields below
 	all   map[string]source.Position
 	saves int
-	// fail, if set, is the error of the store.
+	// fail, if set, is the error that the store returns.
 	fail error
 }
 

@@ -33,7 +33,7 @@ func TestAWriterThatGoesOnAfterItsFileWasReplacedLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(path, "4\n")
-	if again, err := s.atEnd(); !again || err != nil { // it has seen that, and nothing more in the old file
+	if again, err := s.atEnd(); !again || err != nil { // it has found the new file, and no further bytes in the old file
 		t.Fatal(again, err)
 	}
 	put(path+".1", "3\n")
@@ -52,7 +52,7 @@ func TestNoPermissionIsAnErrorThatSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Open(path, Options{})
-	s.openAs = func(name string) (*os.File, error) { // the tests may run as root
+	s.openAs = func(name string) (*os.File, error) { // needed because the tests may run as root
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
 	_, err := s.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1})

@@ -10,19 +10,19 @@ import (
 // Format is the format of lines.
 type Format uint8
 
-// The formats.
+// Formats of lines.
 const (
-	// CloudEvents, the default: a line is an event in the structured JSON format of CloudEvents 1.0.
-	// Attributes become headers with the prefix ce-. The body is the raw JSON of data (a string keeps
-	// its quotes), or the decoded data_base64. An event is malformed if an attribute has the wrong
-	// type, type or specversion is missing, specversion is not 1.0, or time is not RFC 3339. An event
-	// without id or source has no identity.
+	// CloudEvents, the default, means that each line is an event in the structured JSON format of CloudEvents
+	// 1.0. Attributes become headers with the prefix ce-. The body is the raw JSON of data (a string keeps its
+	// quotes), or the decoded data_base64. An event is malformed if an attribute has the wrong type, type or
+	// specversion is missing, specversion is not 1.0, or time is not RFC 3339. An event without id or source
+	// has no identity.
 	CloudEvents Format = iota
-	// Envelope: a line is {"key": "…", "headers": {"name": "value"}, "body": …}.
-	// Each of the three may be missing; any other member makes the line malformed. The body is the
-	// raw JSON of the value: a string keeps its quotes.
+	// Envelope means that each line is {"key": "…", "headers": {"name": "value"}, "body": …}. Each of the
+	// three members may be missing; any other member makes the line malformed. The body is the raw JSON of the
+	// value: a string keeps its quotes.
 	Envelope
-	// JSON: the line is the body, byte for byte.
+	// JSON means that the line is the body, byte for byte.
 	JSON
 )
 
@@ -30,7 +30,7 @@ const (
 const (
 	// HeaderLength is the length of a line that is too long, in bytes, as a decimal number.
 	HeaderLength = semelheader.Length
-	// HeaderDetail describes the fault of the line in English, without any of its values.
+	// HeaderDetail describes in English why the line was refused. It contains no value of the line.
 	HeaderDetail = "semel-detail"
 )
 
@@ -40,7 +40,7 @@ const (
 	DefaultMaxLine = 16 << 20
 	// DefaultPoll is the default of Options.Poll.
 	DefaultPoll = 200 * time.Millisecond
-	// kept is the number of bytes that are kept of a line that is too long.
+	// kept is the number of bytes that a message has if its line is too long.
 	kept = 64 << 10
 )
 
@@ -48,24 +48,24 @@ const (
 type Options struct {
 	// Format is the format of lines; default CloudEvents.
 	Format Format
-	// Follow waits for more lines at the end of the file. A Stream ignores Follow and ends with its
-	// reader.
+	// Follow makes a Source wait for more lines at the end of the file. A Stream ignores Follow and ends with
+	// its reader.
 	Follow bool
-	// MaxLine is the maximum length of a line in bytes, without its line end; default 16 MiB, at least
-	// 64 KiB. A line that does not end uses at most this much memory.
+	// MaxLine is the longest line in bytes, without the line end; default 16 MiB, at least 64 KiB. A line
+	// without an end uses at most this much memory.
 	MaxLine int
 	// Poll is the interval at which a followed file is checked for more; default 200 ms.
 	Poll time.Duration
-	// Lane is the name of the lane and of its position in the store; default the cleaned path, or
-	// "stdin". If Lane changes, the file is read from its start.
+	// Lane is the name of the lane and of its position in the store; default the cleaned path, or "stdin". If
+	// you change Lane, the file is read from its start.
 	Lane string
-	// Notice, if not nil, is called with a sentence for operators: the file was replaced or truncated,
-	// or a position could not be saved. Notice is called from the goroutine that uses the source and
-	// must not block.
+	// Notice, if not nil, is called with a sentence for operators, for example when the file was replaced or
+	// truncated, or when a position could not be saved. Notice is called from the goroutine that uses the
+	// source and must not block.
 	Notice func(string)
 }
 
-// withDefaults sets the defaults and reports values that are out of range.
+// withDefaults sets the defaults, and returns an error for values that are not allowed.
 func (o Options) withDefaults(lane string) (Options, error) {
 	if o.MaxLine == 0 {
 		o.MaxLine = DefaultMaxLine

@@ -11,18 +11,18 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// checked is the number of bytes before the position that are hashed to recognise the file.
+// checked is how many bytes before the position are hashed. The hash shows whether a file is the same file.
 const checked = 4 << 10
 
-// saveEvery is the minimum interval at which Settle saves the position.
+// saveEvery is the shortest interval at which Settle saves the position.
 const saveEvery = time.Second
 
 // saver saves the position in the store.
 type saver struct {
 	consumer string
 	store    source.PositionStore
-	// busy has a token while a position is saved and guards the fields below. Unlike a mutex, waiting for
-	// it ends with a context.
+	// busy has a token while a position is saved. It guards the fields below. Unlike the wait for a mutex, the
+	// wait for the token ends with a context.
 	busy   chan struct{}
 	last   time.Time
 	number int
@@ -40,7 +40,8 @@ func (s *Source) Info() source.Info {
 	return info
 }
 
-// load returns the offset to start from, and reports a position of another file.
+// load returns the offset at which reading starts. If the saved position belongs to another file, load reports
+// that.
 func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
 	s.saver.busy <- struct{}{}
 	defer func() { <-s.saver.busy }()
@@ -69,7 +70,7 @@ func check(stood []byte) []byte {
 	return sum[:16]
 }
 
-// saveIfDue saves the position if the last save was long enough ago and none is in progress.
+// saveIfDue saves the position, unless the last save is less than saveEvery ago or a save is in progress.
 func (s *Source) saveIfDue(ctx context.Context) {
 	select {
 	case s.saver.busy <- struct{}{}:
@@ -78,11 +79,11 @@ func (s *Source) saveIfDue(ctx context.Context) {
 	}
 	defer func() { <-s.saver.busy }()
 	if time.Since(s.saver.last) >= saveEvery {
-		_ = s.saveNow(ctx) // saveNow has reported the error, and a later call tries again
+		_ = s.saveNow(ctx) // saveNow has reported the error; a later call tries again
 	}
 }
 
-// save saves the position now.
+// save saves the position even if the last save is recent.
 func (s *Source) save(ctx context.Context) error {
 	select {
 	case s.saver.busy <- struct{}{}:
@@ -116,7 +117,7 @@ func (s *Source) saveNow(ctx context.Context) error {
 	return nil
 }
 
-// reached returns the current file and the offset before which all its lines are acked.
+// reached returns the current file, and the offset up to which all its lines are acked.
 func (s *Source) reached() (*generation, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -245,7 +245,7 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 	})
 }
 
-// wait lets time pass in a bubble.
+// wait lets time pass in a synctest bubble.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

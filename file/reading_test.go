@@ -64,7 +64,7 @@ func (d *desk) append(text string) {
 	}
 }
 
-// fetch makes one Fetch of at most wait.
+// fetch calls Fetch once, for at most the time wait.
 func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
@@ -80,7 +80,7 @@ func decodedAll(all []source.Delivery) []source.Delivery {
 	return all
 }
 
-// expect fetches once and compares bodies.
+// expect fetches once and fails unless the deliveries have these bodies.
 func (d *desk) expect(bodies ...string) []source.Delivery {
 	d.t.Helper()
 	got, err := d.fetch(time.Minute)
@@ -124,7 +124,7 @@ func (d *desk) close() {
 	}
 }
 
-// noticed checks that there was exactly one notice, which contains these words.
+// noticed fails unless there was exactly one notice and it contains these words.
 func (d *desk) noticed(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {

@@ -2,33 +2,33 @@ package file
 
 import "bytes"
 
-// chunk is the number of bytes that are read at once.
+// chunk is how many bytes are read at once.
 const chunk = 256 << 10
 
 // line is one line. Its text is valid until the next call.
 type line struct {
-	// text is the line without line end and byte-order mark, or the beginning of a line that is too
-	// long.
+	// text is the line without line end and byte-order mark. Of a line that is too long, text is only the
+	// beginning.
 	text []byte
-	// start and end are the range in the file, including the line end.
+	// start and end are the range of the line in the file, including the line end.
 	start, end int64
-	// length is the length of the whole line without its line end.
+	// length is the length of the whole line without the line end.
 	length int64
 }
 
-// scanner splits bytes into lines. scanner does no I/O: the caller writes bytes into space and calls filled.
-// Of a line over the limit it keeps the beginning and counts the rest.
+// scanner splits bytes into lines. It does no I/O: the caller writes bytes into the result of space and calls
+// filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
 type scanner struct {
 	limit int
-	// piece is the least size of a new buffer. space makes room for at least half of it.
+	// piece is the smallest size of a new buffer. space makes room for at least half of piece.
 	piece  int
 	buffer []byte
-	// from and to are the unread range; there is no line end before searched.
+	// from and to are the range of unread bytes in buffer. There is no line end before searched.
 	from, searched, to int
 	// at is the offset of buffer[from] in the file.
 	at int64
-	// long, if not nil, is the beginning of a line over the limit that is being skipped, and longAt its
-	// start. carriage reports that the last skipped byte was a carriage return.
+	// long, if not nil, is the beginning of a line over the limit whose other bytes are being skipped; longAt
+	// is the offset of its start. carriage is true if the last skipped byte was a carriage return.
 	long     []byte
 	longAt   int64
 	carriage bool
@@ -36,10 +36,10 @@ type scanner struct {
 
 func newScanner(limit int, at int64) *scanner { return &scanner{limit: limit, piece: chunk, at: at} }
 
-// read returns the offset after all bytes so far.
+// read returns the offset after all bytes that were read so far.
 func (s *scanner) read() int64 { return s.at + int64(s.to-s.from) }
 
-// space returns a buffer for at most chunk bytes.
+// space returns the part of the buffer into which the caller must write, at most chunk bytes.
 func (s *scanner) space() []byte {
 	if s.from > 0 {
 		copy(s.buffer, s.buffer[s.from:s.to])
@@ -55,10 +55,11 @@ func (s *scanner) space() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// filled adds the first n bytes of space.
+// filled tells the scanner that the caller has written n bytes into space.
 func (s *scanner) filled(n int) { s.to += n }
 
-// next returns the next line that has a line end. With final, the rest without a line end is a line too.
+// next returns the next line that has a line end. If final is true, the bytes after the last line end are a
+// line, too.
 func (s *scanner) next(final bool) (line, bool) {
 	for {
 		l, ok := s.raw(final)
@@ -80,7 +81,7 @@ func blank(l line) bool {
 	return true
 }
 
-// raw is next without skipping blank lines.
+// raw does the same as next, and also returns blank lines.
 func (s *scanner) raw(final bool) (line, bool) {
 	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
 	switch {
@@ -96,8 +97,8 @@ func (s *scanner) raw(final bool) (line, bool) {
 	return line{}, false
 }
 
-// rest returns the bytes after the last line end as a line, and whether they are more than blanks. They stay
-// unread. All lines with line ends must have been read before.
+// rest returns the bytes after the last line end as a line, without removing them. The result is false if they
+// are only blanks. All lines with line ends must have been read before.
 func (s *scanner) rest() (line, bool) {
 	if s.to == s.from && s.long == nil {
 		return line{}, false
@@ -108,7 +109,7 @@ func (s *scanner) rest() (line, bool) {
 	return l, !blank(l)
 }
 
-// cut returns the line that ends before buffer[end], and removes it with its line end.
+// cut returns the line that ends before buffer[end], and removes the line with its line end.
 func (s *scanner) cut(end, lineEnd int) line {
 	text, start := s.buffer[s.from:end], s.at
 	s.from, s.searched = end+lineEnd, end+lineEnd
@@ -127,7 +128,7 @@ func (s *scanner) cut(end, lineEnd int) line {
 	return l
 }
 
-// cutLong returns a line over the limit after its last bytes.
+// cutLong returns a line over the limit when its end was found.
 func (s *scanner) cutLong(rest []byte, lineEnd int) line {
 	length := s.at - s.longAt - int64(lineEnd)
 	if len(rest) > 0 {
@@ -143,13 +144,13 @@ func (s *scanner) cutLong(rest []byte, lineEnd int) line {
 	return l
 }
 
-// pass drops the unread bytes of a line over the limit, except its beginning.
+// pass drops the unread bytes of a line over the limit, but keeps the beginning of the line.
 func (s *scanner) pass() {
 	unread := s.buffer[s.from:s.to]
 	if s.long == nil {
 		s.long = bytes.Clone(unread[:kept+len(mark)])
 		s.longAt = s.at
-		s.buffer = nil // so much memory is not needed again
+		s.buffer = nil // such a large buffer is not needed again
 	}
 	if n := len(unread); n > 0 {
 		s.carriage = unread[n-1] == '\r'
@@ -161,7 +162,7 @@ func (s *scanner) pass() {
 // mark is the UTF-8 byte-order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// unmarked removes the byte-order mark of the first line of a file.
+// unmarked removes the byte-order mark from the first line of a file.
 func unmarked(text []byte, start int64) []byte {
 	if start == 0 {
 		return bytes.TrimPrefix(text, mark)

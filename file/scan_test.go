@@ -27,7 +27,7 @@ func cutAll(s *scanner, text string, piece func() int) []line {
 	return out
 }
 
-// reference splits the text into lines in the simplest way.
+// reference splits text into lines in the simplest way. The result is compared with that of the scanner.
 func reference(text string, limit int) []line {
 	var out []line
 	for at := 0; at < len(text); {
@@ -66,7 +66,8 @@ func TestLinesAreCutTheSameHoweverTheyArrive(t *testing.T) {
 	}
 }
 
-// randomLines mixes ends, marks, blank lines and lengths around the limit.
+// randomLines returns random lines, with different line ends, byte-order marks, blank lines and lengths around
+// the limit.
 func randomLines(random *rand.Rand, limit int) string {
 	var text strings.Builder
 	if random.IntN(3) == 0 {

@@ -14,32 +14,31 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source reads messages from one regular file, as one lane. Create it with Open.
+// Source reads messages from one regular file, as one lane. Create a Source with Open.
 type Source struct {
 	lane
 	path   string
 	openAs func(string) (*os.File, error)
 	saver  saver
-	// files are the generations whose file is open, the current one last.
-	// Fetch and Close change it, with ledger.mu held.
+	// files are the generations whose file is open; the current one is the last. Fetch and Close change files,
+	// with ledger.mu held.
 	files []*generation
-	// from is the offset where reading of the first file began; nil until the file is open. It is guarded
+	// from is the offset at which reading of the first file began; nil until the file is open. It is guarded
 	// by ledger.mu.
 	from *int64
-	// replaced reports that the path belongs to another file now. The current file is read to its end
-	// first.
+	// replaced is true if the path now belongs to another file. The current file is first read to its end.
 	replaced bool
 	tail     tail
 }
 
 var _ source.Source = (*Source)(nil)
 
-// Open returns a source that reads the file at path. Open does not access the file before Validate or
-// the first Fetch. The topic of deliveries is the base name of the file, and the offset is the first
-// byte of the line.
+// Open returns a source that reads the file at path. Open does not access the file; Validate or the first
+// Fetch does. The topic of a delivery is the base name of the file, and its offset is that of the first byte
+// of the line.
 //
-// If the file cannot be opened, the consumer logs that and waits, as for any outage. Call Validate before
-// Run to get an error instead, as the binary does unless the file is followed.
+// If the file cannot be opened, the consumer logs that and waits, as for any outage. To get an error instead,
+// call Validate before Run. The binary semel does that unless the file is followed.
 func Open(path string, o Options) *Source {
 	clean := filepath.Clean(path)
 	s := &Source{
@@ -50,9 +49,9 @@ func Open(path string, o Options) *Source {
 	return s
 }
 
-// Validate reports an option that is out of range, and a file that cannot be opened for reading. The error
-// wraps fs.ErrNotExist, and names the folder, if the file does not exist, and fs.ErrPermission if it is
-// not readable. The file is not left open.
+// Validate returns an error for an option that is not allowed, and for a file that cannot be opened for
+// reading. If the file does not exist, the error wraps fs.ErrNotExist and names the folder. If the file is not
+// readable, the error wraps fs.ErrPermission. Validate closes the file again.
 func (s *Source) Validate() error {
 	if s.fault != nil {
 		return s.fault
@@ -64,7 +63,8 @@ func (s *Source) Validate() error {
 	return f.Close()
 }
 
-// open opens a regular file. Anything else could block or has no positions.
+// open opens the file. It must be a regular file, because a read of another file could block, and other files
+// have no positions.
 func (s *Source) open() (*os.File, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *Source) open() (*os.File, error) {
 	return f, nil
 }
 
-// LogValue implements slog.LogValuer. It returns the path and, if the file is open, the offset where reading began.
+// LogValue implements slog.LogValuer. It returns the path and, if the file is open, the offset at which
+// reading began.
 func (s *Source) LogValue() slog.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +105,8 @@ func (s *Source) explain(err error) error {
 	return fmt.Errorf("file %s: cannot be opened; correct the path: %w", s.path, err)
 }
 
-// lookedIn returns a text with the folder in which a relative path was looked up; "" if the working
-// folder is unknown.
+// lookedIn returns a text with the folder that a relative path refers to; empty if the working folder is
+// unknown.
 func (s *Source) lookedIn() string {
 	full, err := filepath.Abs(s.path)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Source) lookedIn() string {
 	return " in " + filepath.Dir(full)
 }
 
-// comes returns what to do about a file that does not exist.
+// comes returns what an operator can do about a file that does not exist.
 func (s *Source) comes() string {
 	if s.options.Follow {
 		return "create it or correct the path"
@@ -129,14 +130,14 @@ func (s *Source) begin(ctx context.Context) error {
 	}
 	at, err := s.load(ctx, f)
 	if err != nil {
-		_ = f.Close() // it was only read
+		_ = f.Close() // the file was only read
 		return err
 	}
 	s.install(f, at)
 	return nil
 }
 
-// install makes f the current generation, read from an offset.
+// install makes f the current generation, and starts reading at an offset.
 func (s *Source) install(f *os.File, at int64) {
 	g := &generation{file: f, track: tracker{read: at}}
 	if s.current != nil {
@@ -152,7 +153,7 @@ func (s *Source) install(f *os.File, at int64) {
 	}
 	s.mu.Unlock()
 	if closed {
-		_ = f.Close() // it was only read
+		_ = f.Close() // the file was only read
 	}
 	s.current = g
 	s.scan = newScanner(s.options.MaxLine, at)
@@ -167,7 +168,7 @@ func (s *Source) more() (bool, error) {
 	s.scan.filled(n)
 	switch {
 	case n > 0:
-		// The file has grown since, so that the line that seemed to be the last may continue.
+		// The file has grown, so the line that seemed to be the last may continue.
 		s.final = false
 		return true, nil
 	case errors.Is(err, io.EOF):
@@ -177,7 +178,7 @@ func (s *Source) more() (bool, error) {
 	}
 }
 
-// again reads a line again, from the generation that it belongs to.
+// again reads a line once more, from the file of its generation.
 func (s *Source) again(b *handedBack) (line, error) {
 	scan := newScanner(s.options.MaxLine, b.start)
 	scan.piece = int(min(chunk, b.end-b.start))
@@ -217,23 +218,23 @@ func (s *Source) closeRead() {
 	}
 	s.mu.Unlock()
 	for _, g := range done {
-		_ = g.file.Close() // it was only read
+		_ = g.file.Close() // the file was only read
 	}
 }
 
-func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and reports
+func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and returns the error
 
 // Settle implements source.Source, and saves the position at most once a second. If the position cannot be
-// saved, the settlements still count and the next Settle tries again; without a saved position, lines are
-// delivered again after a restart.
+// saved, the settlements still count, and the next Settle tries again. If the process ends before the position
+// is saved, lines are delivered again after the restart.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	left, err := s.lane.Settle(ctx, all)
 	s.saveIfDue(ctx)
 	return left, err
 }
 
-// Close saves the position and closes the file; a waiting Fetch returns. After an error the position was
-// not saved, and lines are delivered again after a restart.
+// Close saves the position and closes the file. A waiting Fetch returns. An error means that the position was
+// not saved, so that lines are delivered again after a restart.
 func (s *Source) Close(ctx context.Context) error {
 	s.mu.Lock()
 	closed, files := s.closed, s.files
@@ -245,7 +246,7 @@ func (s *Source) Close(ctx context.Context) error {
 	}
 	err := s.save(ctx)
 	for _, g := range files {
-		_ = g.file.Close() // it was only read
+		_ = g.file.Close() // the file was only read
 	}
 	return err
 }

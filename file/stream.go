@@ -11,29 +11,29 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Stream reads messages from standard input or another reader. Stream has no position. A nacked delivery is
-// kept in memory and delivered again while the Stream is open.
+// Stream reads messages from standard input or another reader. A Stream has no position. A nacked delivery is
+// kept in memory, and is delivered again while the Stream is open.
 type Stream struct {
 	lane
 	reader io.Reader
-	from   int64 // position of the first byte in its file
+	from   int64 // offset of the reader's first byte in its file
 	pump   *pump
 }
 
 var _ source.Source = (*Stream)(nil)
 
-// Stdin returns a source that reads r, usually os.Stdin, to its end. Stdin does not read before the first
-// Fetch and does not close r. The topic of deliveries is "stdin".
+// Stdin returns a source that reads r, usually os.Stdin, to its end. The first Fetch begins to read; Stdin
+// itself does not. The source does not close r. The topic of deliveries is "stdin".
 //
-// A blocked read of standard input cannot be interrupted. A goroutine of the Stream makes the reads, so Fetch
-// returns when its context ends. After Close that goroutine ends with the pending read.
+// A blocked read of standard input cannot be interrupted. So a goroutine of the Stream does the reads, and
+// Fetch returns when its context ends. After Close, that goroutine ends with the read in progress.
 func Stdin(r io.Reader, o Options) *Stream {
 	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
 	s.input, s.endless = s, true
 	return s
 }
 
-// Section returns a source that reads r, a part of a file that starts at byte from, to its end. Offsets of
+// Section returns a source that reads r to its end. r is a part of a file that starts at byte from. Offsets of
 // deliveries refer to the whole file. topic is the topic of deliveries. Fetch returns errors of r.
 func Section(r io.Reader, from int64, topic string, o Options) *Stream {
 	s := &Stream{lane: newLane(o, topic, topic), reader: r, from: from}
@@ -46,10 +46,10 @@ func (s *Stream) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", s.id.ID))
 }
 
-// Validate reports an option that is out of range. Validate does not read.
+// Validate returns an error for an option that is not allowed. Validate does not read.
 func (s *Stream) Validate() error { return s.fault }
 
-// Close ends the stream; a waiting Fetch returns. Lines that are not acked are lost.
+// Close ends the stream. A waiting Fetch returns. Lines that are not acked are lost.
 func (s *Stream) Close(context.Context) error {
 	s.mu.Lock()
 	closed, p := s.closed, s.pump
@@ -100,7 +100,7 @@ func (s *Stream) more() (bool, error) {
 	return true, nil
 }
 
-// again is never called: nacked lines are kept in memory.
+// again is never called, because nacked lines are kept in memory.
 func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
 func (s *Stream) idle(context.Context) time.Time { return time.Time{} }

@@ -118,7 +118,7 @@ func TestCloseEndsAReadOfAPipeThatKnowsDeadlines(t *testing.T) {
 	if _, err := w.WriteString("1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(t.Context()); err != nil { // waits for the pump
+	if err := s.Close(t.Context()); err != nil { // Close waits for the pump
 		t.Error(err)
 	}
 	if err := <-ended; !errors.Is(err, semel.ErrClosed) {
@@ -149,7 +149,7 @@ func TestAStreamWithAFaultyOptionSaysSo(t *testing.T) {
 	}
 }
 
-// stuckReader blocks until it gets a deadline, if it supports deadlines.
+// stuckReader blocks until a deadline is set. It may not support deadlines.
 type stuckReader struct {
 	knows    error
 	deadline chan struct{}
@@ -158,7 +158,7 @@ type stuckReader struct {
 
 func (r *stuckReader) Read([]byte) (int, error) {
 	<-r.deadline
-	timer := time.NewTimer(time.Second) // in a bubble
+	timer := time.NewTimer(time.Second) // in a synctest bubble
 	<-timer.C
 	r.returned = true
 	return 0, os.ErrDeadlineExceeded
@@ -234,7 +234,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 			t.Fatal(second, err)
 		}
 		decodedAll(second)
-		decodedAll(second) // a second time nothing happens
+		decodedAll(second) // a second call changes nothing
 		if body := string(second[0].Message.Body); body != `{"a":1}` || second[0].Refused != reasonname.None {
 			t.Errorf("%q, %s", body, second[0].Detail)
 		}

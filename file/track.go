@@ -11,31 +11,32 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// tracker records the lines of one file that were delivered and are not acked yet. Acked lines use no
-// memory, even while an earlier line is open.
+// tracker tracks the lines of one file that were delivered and are not acked yet. Acked lines use no memory,
+// even if an earlier line is not acked.
 type tracker struct {
-	// open has the lines in order. Acked lines are removed when they are the first, or half of all.
+	// open has the lines in order. Acked lines are removed if they are at the beginning, or if they are half
+	// of all lines.
 	open []openLine
-	// done counts the acked lines in open.
+	// done is the number of acked lines in open.
 	done int
-	// read is the end of the last delivered line.
+	// read is the offset of the end of the last delivered line.
 	read int64
 }
 
 type openLine struct {
 	start   int64
 	settled bool
-	// back reports that the line was nacked and is not delivered again yet.
+	// back is true if the line was nacked and waits for its next delivery.
 	back bool
 }
 
-// deliver adds a line, which must follow all others.
+// deliver adds a line. Its offset must be higher than that of all other lines.
 func (t *tracker) deliver(start, end int64) {
 	t.open = append(t.open, openLine{start: start})
 	t.read = end
 }
 
-// find returns the open line that starts at the offset; nil if it is acked.
+// find returns the line that starts at the offset; nil if the line is acked.
 func (t *tracker) find(start int64) *openLine {
 	i, ok := slices.BinarySearchFunc(t.open, start, func(o openLine, start int64) int {
 		return cmp.Compare(o.start, start)
@@ -46,7 +47,7 @@ func (t *tracker) find(start int64) *openLine {
 	return &t.open[i]
 }
 
-// settle removes a line and reports whether it was open.
+// settle marks a line as acked. It reports whether the line was not acked before.
 func (t *tracker) settle(start int64) bool {
 	o := t.find(start)
 	if o == nil {
@@ -65,10 +66,10 @@ func (t *tracker) settle(start int64) bool {
 	return true
 }
 
-// unsettled counts the lines that are delivered or nacked.
+// unsettled returns the number of lines that are delivered or nacked.
 func (t *tracker) unsettled() int { return len(t.open) - t.done }
 
-// position returns the offset before which all delivered lines are acked.
+// position returns the offset up to which all delivered lines are acked.
 func (t *tracker) position() int64 {
 	if len(t.open) > 0 {
 		return t.open[0].start
@@ -81,11 +82,11 @@ type handedBack struct {
 	due        time.Time
 	from       *generation
 	start, end int64
-	// message is the message of a line that cannot be read again.
+	// message is set for a line that cannot be read again.
 	message *delivered
 }
 
-// backs is a heap of nacked lines, ordered by due time and then by offset.
+// backs is a heap of nacked lines, ordered by the time of their next delivery and then by offset.
 type backs []*handedBack
 
 func (b backs) Len() int      { return len(b) }
@@ -104,21 +105,21 @@ func (b *backs) Pop() any {
 	return last
 }
 
-// mostBack is the number of nacked lines at which no further lines are read.
+// mostBack is the number of nacked lines at which the source stops reading.
 const mostBack = 10_000
 
 // ledger is the state that Fetch, Settle, Flow and Close share.
 type ledger struct {
-	// mu protects the fields below, the trackers of all generations and their gone. No call that can
-	// block is made while it is held.
+	// mu guards the fields below, the trackers of all generations and their field gone. No blocking call is
+	// made while mu is held.
 	mu     sync.Mutex
 	back   backs
 	paused bool
 	closed bool
-	// unsettled counts the lines of all generations.
+	// unsettled is the number of unsettled lines in all generations.
 	unsettled int
 
-	// wake has a token if a waiting Fetch should look again.
+	// wake has a token if a waiting Fetch must look again.
 	wake chan struct{}
 }
 
@@ -131,7 +132,7 @@ func (l *ledger) rouse() {
 	}
 }
 
-// deliver records a line that is about to be delivered.
+// deliver records a line before it is delivered.
 func (l *ledger) deliver(d *delivered) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +162,8 @@ func (l *ledger) settle(d *delivered, s source.Settlement) {
 	heap.Push(&l.back, b)
 }
 
-// takeDue removes the next nacked line that is due. Otherwise it returns when the next one is due, or the
-// zero time if there is none.
+// takeDue removes and returns the next nacked line whose delay has passed. If there is none, it returns the
+// time of the next nacked line, or the zero time if no line is nacked.
 func (l *ledger) takeDue() (*handedBack, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +191,8 @@ func (l *ledger) putBack(b *handedBack) {
 	}
 }
 
-// abandon records that the lines of a file cannot be read again, drops its nacked lines and returns their
-// number.
+// abandon records that the lines of a file cannot be read again. It drops the nacked lines of the file and
+// returns their number.
 func (l *ledger) abandon(g *generation) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +224,7 @@ func (l *ledger) settledAll() bool {
 	return l.unsettled == 0
 }
 
-// waitsBack reports whether a nacked line is not delivered again yet.
+// waitsBack reports whether a nacked line waits for its next delivery.
 func (l *ledger) waitsBack() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,7 +31,7 @@ func TestThePositionNeverPassesAnUnsettledLine(t *testing.T) {
 	})
 }
 
-// settleRandomly compares a tracker with a map.
+// settleRandomly compares a tracker with a map, for random deliveries and acks.
 func settleRandomly(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	var track tracker
@@ -39,7 +39,7 @@ func settleRandomly(t *testing.T, random *rand.Rand) {
 	end := int64(0)
 	for range 300 {
 		if random.IntN(3) > 0 {
-			start := end + int64(random.IntN(3)) // blank lines lie between
+			start := end + int64(random.IntN(3)) // there may be blank lines in between
 			end = start + 1 + int64(random.IntN(50))
 			track.deliver(start, end)
 			open[start] = true
@@ -84,7 +84,7 @@ func TestAMessageSettledLateIsNotDeliveredAgain(t *testing.T) {
 	l.deliver(d)
 	handOver := source.Settlement{Delivery: &source.Delivery{}, Kind: semel.Nack, After: -time.Second}
 	l.settle(d, handOver)
-	l.settle(d, handOver) // twice is once
+	l.settle(d, handOver) // a second nack changes nothing
 	if len(l.back) != 1 {
 		t.Fatalf("%d are handed back, not 1", len(l.back))
 	}

@@ -12,24 +12,26 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// answer is what a client gets.
+// answer is the response that a client gets.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// form is the number of the format of a kept answer: this number, the status, the headers sorted by name, and
-// the body. A new format is first only read, and written by the release after.
+// form is the number of the format of a kept answer. The format is: this number, the status, the headers
+// sorted by name, the body. When the format changes, one release only reads the new format, and the next
+// release also writes it.
 const form = 1
 
-// errNewer: a newer release kept the answer in a format that this release does not know.
+// errNewer means that a newer release kept the answer in a format that this release does not know.
 var errNewer = errors.New("httpkey: the answer is kept in a form of a newer release")
 
-// errCut: the kept bytes are not an answer.
+// errCut means that the kept bytes are not an answer.
 var errCut = errors.New("httpkey: what is kept is no answer")
 
-// keep encodes the answer with the allowed headers only, or returns ErrAnswerTooLarge.
+// keep encodes the answer with the allowed headers only. If the result is too large, keep returns
+// ErrAnswerTooLarge.
 func (a *answer) keep(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
 	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(admin.MaxResult, keystore.MaxResult) {
@@ -42,7 +44,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// kept reads an answer that was kept.
+// kept decodes an answer that was kept.
 func kept(b []byte) (*answer, error) {
 	switch {
 	case len(b) == 0:
@@ -59,7 +61,7 @@ func kept(b []byte) (*answer, error) {
 	return a, nil
 }
 
-// reading is the rest of a kept answer that is not decoded yet.
+// reading is the part of a kept answer that is not decoded yet.
 type reading struct {
 	rest []byte
 	err  error
@@ -77,7 +79,7 @@ func (r *reading) number(most int) int {
 
 func (r *reading) text() string {
 	n := r.number(len(r.rest))
-	if n > len(r.rest) { // the number's own bytes are gone
+	if n > len(r.rest) { // after the number's own bytes
 		r.rest, r.err = nil, errCut
 		return ""
 	}
@@ -86,8 +88,8 @@ func (r *reading) text() string {
 	return text
 }
 
-// ReplayedHeader is the header that an answer has, with the value true, if an earlier request with the same key got it
-// first.
+// ReplayedHeader is a header of answers that an earlier request with the same key got first. Its value is
+// true.
 const ReplayedHeader = "Idempotent-Replayed"
 
 // send writes the answer. The client may have disconnected.
@@ -99,13 +101,13 @@ func (a *answer) send(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		header.Set(ReplayedHeader, "true")
 	}
-	header.Del("Transfer-Encoding") // the server decides, not the handler
+	header.Del("Transfer-Encoding") // the server decides about this header, not the handler
 	if allowsBody(a.status) {
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
 	if len(a.body) > 0 {
-		_, _ = w.Write(a.body) // a client that misses the answer repeats the request
+		_, _ = w.Write(a.body) // a client that does not get the answer repeats the request
 	}
 }
 
@@ -114,7 +116,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// filtered returns the answer as it would be kept and read.
+// filtered returns the answer with the headers that would be kept.
 func (a *answer) filtered(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {

@@ -15,17 +15,17 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Completion configures the requests that a Completer can finish. Method, host, URI and body are stored
-// with the key until the outcome is known; a request of more than keystore.MaxResult bytes gets 413.
+// Completion configures the requests that a Completer can finish. Method, host, URI and body are stored with
+// the key until the outcome is known. A request with more than keystore.MaxResult bytes gets 413.
 type Completion struct {
-	// Headers are the request headers that the handler reads. Content-Type and Content-Encoding are
-	// always stored. Headers with secrets, such as Authorization or Cookie, are refused.
+	// Headers are the request headers that the handler reads. Content-Type and Content-Encoding are always
+	// stored. Headers with secrets, such as Authorization or Cookie, are rejected.
 	Headers []string
-	// After is how long a request must have been idle before a Completer runs it; default one minute.
-	// The time doubles with each attempt, up to the larger of one hour and After.
+	// After is how long a request must have been idle before a Completer runs it; default one minute. The
+	// required idle time doubles with each attempt, up to one hour, or up to After if After is longer.
 	After time.Duration
-	// Attempts is the number of attempts, including those of clients, after which a Completer leaves
-	// the request to a person; default 10.
+	// Attempts is a number of attempts, including attempts of clients; default 10. After this number a
+	// Completer leaves the request to a person.
 	Attempts int
 }
 
@@ -35,7 +35,8 @@ const (
 	mostAfter       = time.Hour
 )
 
-// completes returns the store of requests, if Completion is set and the store has one.
+// completes returns the store of requests if Completion is set and the store can store requests. Otherwise
+// completes returns nil.
 func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
@@ -78,18 +79,18 @@ func (c *Completion) due(k *admin.AbandonedKey) bool {
 	return k.Started < c.Attempts && k.Quiet >= max(c.After, min(wait, mostAfter))
 }
 
-// Completer finishes abandoned requests. Create it with Guard.Completer.
+// Completer finishes abandoned requests. Create a Completer with Guard.Completer.
 type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore
 	handler http.Handler
-	place   []byte // where the next call of look starts
+	place   []byte // where the next call of look starts reading
 }
 
-// Completer returns a Completer that runs abandoned requests through handler: the handler of the
-// server with its routes and the guard, but without authentication, because no secrets are stored. The
-// handler takes the caller from Attempt.Caller. Completer returns an error that wraps
-// semel.ErrUnsupported if the guard is not one of NewLeased with LeaseConfig.Completion.
+// Completer returns a Completer that runs abandoned requests through handler. handler must be the handler of
+// the server with its routes and the guard, but without authentication, because no secrets are stored. The
+// caller is in Attempt.Caller. If the guard is not from NewLeased with LeaseConfig.Completion, the error
+// wraps semel.ErrUnsupported.
 func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 	l, is := g.door.(*leased)
 	if !is || g.completion == nil {
@@ -100,8 +101,8 @@ func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 
 const (
 	completeEvery = 15 * time.Second
-	// lookMost is the number of keys that one call of the store reads, passMost the number of calls of
-	// a pass, so the cost of a pass does not depend on the size of the table.
+	// lookMost is the number of keys that one call of the store reads. passMost is the number of such calls
+	// in a pass. So the cost of a pass does not depend on the size of the table.
 	lookMost = 500
 	passMost = 20
 )
@@ -119,10 +120,10 @@ func (c *Completer) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// Pass reads at most 10,000 keys and runs the abandoned requests among them, one after the other. The
-// next Pass continues where this one ended. Several processes may call Pass, each with its own
-// Completer; only one of them runs a request. A request that fails does not stop the others; Pass
-// returns the joined errors.
+// Pass reads at most 10,000 keys and runs the abandoned requests among them, one after the other. The next
+// Pass continues at the next key. Several processes may call Pass, each with its own Completer; an abandoned
+// request is run by only one of them. If a request fails, Pass continues with the other requests and returns
+// the joined errors.
 func (c *Completer) Pass(ctx context.Context) error {
 	var failed []error
 	for range passMost {
@@ -135,8 +136,8 @@ func (c *Completer) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
-			// After a while other processes may have finished the rest of these keys, so they are
-			// read again.
+			// After this time other processes may have finished the requests of the remaining keys, so the
+			// keys are read again.
 			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
 				break
 			}
@@ -160,11 +161,11 @@ func (c *Completer) look(ctx context.Context) (admin.AbandonedKeys, error) {
 	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
 }
 
-// UnfinishedError reports a request that a Completer could not finish. Caller and Key, which
-// Guard.Resolve needs, are not in its text.
+// UnfinishedError reports a request that a Completer could not finish. Guard.Resolve needs Caller and Key.
+// The text of the error contains neither.
 type UnfinishedError struct {
 	Caller, Key string
-	// Attempts is the number of attempts so far; Left reports that a Completer makes no more.
+	// Attempts is the number of attempts so far. Left reports that a Completer makes no further attempt.
 	Attempts int
 	Left     bool
 	Err      error
@@ -210,11 +211,11 @@ func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
 	return fail(errors.Join(fmt.Errorf("its handler answers with %d", o.answer.status), o.err))
 }
 
-// finishing is a request that a Completer runs, on its way to the guard.
+// finishing is a request that a Completer runs through the handler and the guard.
 type finishing struct {
 	guard       *Guard
 	caller, key string
-	seen        int      // the number of claims so far
+	seen        int      // number of claims of the key so far
 	outcome     *outcome // set by the guard
 }
 

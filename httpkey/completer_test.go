@@ -21,12 +21,12 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// forsaken returns a shop with an abandoned request "k", because the process that handled it died. handler handles
-// the request from now on.
+// forsaken returns a shop with an abandoned request "k", whose process died. From now on, handler handles the
+// request.
 func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
 	t.Helper()
 	keys := memstore.NewKeys()
-	first := &process{Keys: keys, dies: 5} // after the claim and the note
+	first := &process{Keys: keys, dies: 5} // after the claim and the stored request
 	lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(`"k"`, "tea", with...)
 	return lend(t, keys, handler, change)
 }
@@ -47,7 +47,7 @@ func TestF2ACompleterSendsTheClientsRequestWithoutSecrets(t *testing.T) {
 			a, _ = httpkey.AttemptFrom(r.Context())
 			w.WriteHeader(201)
 		}, completing, func(r *http.Request) {
-			*r = *httptest.NewRequest(http.MethodPost, "/accounts/7/orders?gift=1", strings.NewReader("tea")) // as a server reads it
+			*r = *httptest.NewRequest(http.MethodPost, "/accounts/7/orders?gift=1", strings.NewReader("tea")) // as a server does
 			r.Host = "shop.example"
 			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "X-Currency": {"EUR"},
 				"Authorization": {"Bearer secret"}, "Cookie": {"session=secret"}, "X-Other": {"secret"}}
@@ -103,7 +103,7 @@ func TestF2ACompleterFinishesOnlyAbandonedRequests(t *testing.T) {
 func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 	for name, c := range map[string]struct{ status, attempts int }{
 		"F2_what_fails":       {503, 11},
-		"F2_what_is_released": {429, 5}, // no client is there who would come again
+		"F2_what_is_released": {429, 5}, // no client would repeat the request
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 	})
 }
 
-// paged is a store that returns one key at a time, where a real one returns some hundred.
+// paged is a store that returns one key at a time. A real store returns some hundred keys.
 type paged struct{ *memstore.Keys }
 
 func (p paged) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
@@ -206,9 +206,9 @@ func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
 			made.want(t, n)
 		}
 		leave("first", 25)
-		finishes(20)       // a pass is limited
-		finishes(25)       // the next one continues where it ended
-		leave("later", 25) // at any place, among those that are done
+		finishes(20)       // the number of requests in a pass is limited
+		finishes(25)       // the next pass continues at the next key
+		leave("later", 25) // also between completed requests
 		for range 4 {
 			if err := c.Pass(t.Context()); err != nil {
 				t.Error(err)

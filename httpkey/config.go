@@ -17,7 +17,7 @@ import (
 
 // Config configures a Guard. Name, Keep and either Caller or OneTenant are required.
 type Config struct {
-	// Name is the consumer in the store under which keys are kept. Keys of different names are
+	// Name is the name of the consumer under which the store keeps the keys. Keys of different names are
 	// independent. No other consumer may have the same name.
 	Name string
 	// Caller returns the client of a request, such as the authenticated account. Equal keys of
@@ -28,65 +28,66 @@ type Config struct {
 	Caller func(r *http.Request) string
 	// OneTenant declares that all clients share one set of keys. Caller is then not needed.
 	OneTenant bool
-	// Keep is how long a key and its answer are kept. A request that is repeated later counts as new,
-	// so Keep must exceed Retries.
+	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request
+	// counts as new. So Keep must be longer than Retries.
 	Keep time.Duration
-	// Retries is the longest time over which a client repeats a request, including queues, backups
-	// and operators; default one day.
+	// Retries is the maximum time during which a client repeats a request, including repetitions by queues,
+	// backups and operators; default one day.
 	Retries time.Duration
 
-	// Methods are the methods whose requests need a key; default POST and PATCH. Requests of a method
-	// that is neither in Methods nor in Pass get 405 method-not-protected. So a route without a method
-	// does not let PUT, or "post" in lower case, reach the handler unprotected.
+	// Methods are the methods whose requests need a key; default POST and PATCH. If a method is neither in
+	// Methods nor in Pass, its requests get 405 method-not-protected. Otherwise a route without a method
+	// would let PUT, or "post" in lower case, reach the handler unprotected.
 	Methods []string
-	// Pass are methods whose requests reach the handler unprotected, such as GET if the guard wraps a
-	// whole router; default none.
+	// Pass are methods whose requests reach the handler unprotected. For example, set Pass to GET if the
+	// guard wraps a whole router. The default is none.
 	Pass []string
-	// Optional lets requests without a key reach the handler unprotected. New refuses Optional,
-	// because such a handler would find no transaction.
+	// Optional lets requests without a key reach the handler unprotected. New rejects Optional, because such
+	// a handler would find no transaction.
 	Optional bool
 	// Quoted accepts only keys in quotes (a string of RFC 9651). Without Quoted, a key of letters,
 	// digits and ._~:/+=@- may also come without quotes and is the same key.
 	Quoted bool
 	// MaxKey is the maximum length of a key in bytes; default and maximum 255.
 	MaxKey int
-	// MaxBody is the maximum size of a request body in bytes; default 1 MiB. A longer one gets 413.
+	// MaxBody is the maximum size of a request body in bytes; default 1 MiB. A request with a larger body
+	// gets 413.
 	MaxBody int64
 	// MaxAnswer is the maximum size of an answer's body in bytes; default and maximum MostAnswer. If a
-	// handler writes more, it fails with ErrAnswerTooLarge and the client gets 500.
+	// handler writes more, Write returns ErrAnswerTooLarge and the client gets 500.
 	MaxAnswer int
-	// Headers are the headers of an answer that are kept and repeated; default KeptHeaders.
-	// Content-Type is always kept. Headers that carry secrets, such as Set-Cookie, are refused.
+	// Headers are the headers of an answer that are kept and repeated; default KeptHeaders. Content-Type is
+	// always kept. Headers that carry secrets, such as Set-Cookie, are rejected.
 	Headers []string
 
-	// Timeout ends the context of a handler; default 30 seconds. With NewLeased it must be shorter
-	// than the lease.
+	// Timeout is the time after which the context of a handler ends; default 30 seconds. With NewLeased,
+	// Timeout must be shorter than the lease.
 	Timeout time.Duration
-	// Wait is how long a copy of a request that is in progress waits for the answer. With 0 the copy
-	// gets InFlightStatus and Retry-After at once.
+	// Wait is how long a repeated request waits for the answer while the first request is in progress. If
+	// Wait is 0, the repeated request gets InFlightStatus and Retry-After at once.
 	Wait time.Duration
-	// MostOpen is the maximum number of requests that this process handles at a time. With New, each
-	// has an open transaction. A handler counts until it returns, also after its client disconnected
-	// or its Timeout passed. A request that waits longer than a second gets 503
+	// MostOpen is the maximum number of requests that this process handles at a time. With New, each request
+	// has an open transaction. A request counts until its handler returns, even after its client disconnected
+	// or its Timeout passed. If a request waits longer than a second because of MostOpen, it gets 503
 	// too-many-requests-open.
 	//
 	// With New, MostOpen must be smaller than the connection pool, because handlers that need a second
 	// connection would block each other. The default is half of the pool, or 8 if the store does not
 	// report its size; with NewLeased 256.
 	//
-	// MostOpen applies to one guard and all its routes. If several guards share a pool, set MostOpen
-	// of each so that the sum is at most half of the pool.
+	// MostOpen applies to one guard and all its routes. If several guards share a pool, the sum of their
+	// MostOpen should be at most half of the pool.
 	MostOpen int
-	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow
-	// requests does not block the others; default half of MostOpen. A request that waits longer than a
-	// second gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0: the only caller
-	// may use all of MostOpen.
+	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow requests
+	// does not block other callers; default half of MostOpen. If a request waits longer than a second because
+	// of MostOfCaller, it gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0,
+	// because the only caller may use all of MostOpen.
 	MostOfCaller int
-	// MostBytes limits the memory for request bodies in this process: bodies that are being read, wait,
-	// or belong to a running handler. One caller may hold half of it. MostBytes must be at least twice
-	// MaxBody; the default is 64 MiB, or four times MaxBody if that is more. A body without a
-	// Content-Length counts as MaxBody until it is read. Requests beyond the limit wait and are refused
-	// as those beyond MostOpen.
+	// MostBytes limits the memory for request bodies in this process: bodies that are being read, that wait,
+	// or that belong to a running handler. One caller may use half of MostBytes. MostBytes must be at least
+	// twice MaxBody; the default is 64 MiB, or four times MaxBody if that is more. A body without a
+	// Content-Length counts as MaxBody until it has been read. Requests beyond MostBytes wait, and are
+	// rejected like requests beyond MostOpen.
 	MostBytes int64
 
 	// ClientErrors is the rule for answers with 4xx; default KeepAnswer.
@@ -94,34 +95,35 @@ type Config struct {
 	// ServerErrors is the rule for answers with 5xx, panics (500) and timeouts (504); default ReleaseKey
 	// with New, and InDoubt with NewLeased.
 	ServerErrors Rule
-	// Statuses are exceptions for single statuses; default ReleaseKey for 408, 425 and 429.
+	// Statuses are rules for single statuses, which replace the rules above; default ReleaseKey for 408, 425
+	// and 429.
 	Statuses map[int]Rule
 
-	// InFlightStatus answers a copy of a request that is in progress: 409 (default), or 423 if the API
-	// uses 409 for something else.
+	// InFlightStatus is the status for a repeated request while the first request is in progress: 409
+	// (default), or 423 if the API uses 409 for another purpose.
 	InFlightStatus int
-	// MismatchStatus answers a key that was used for another request: 422 (default), or 409 if the API
-	// uses 422 for something else.
+	// MismatchStatus is the status for a key that was used for another request: 422 (default), or 409 if the
+	// API uses 422 for another purpose.
 	MismatchStatus int
-	// Problems is the prefix of the type of problem documents (RFC 9457); the code follows it. Default:
-	// the type is "about:blank", and the member "code" distinguishes problems.
+	// Problems is the prefix of the type of problem documents (RFC 9457); the code follows the prefix. If
+	// Problems is empty, the type is "about:blank", and the member "code" distinguishes problems.
 	Problems string
 	// Observe, if not nil, is called with the outcome of each request before the answer is sent. Calls
 	// are concurrent.
 	Observe func(Observation)
 }
 
-// Rule decides about a key after an answer.
+// Rule says what happens to a key after an answer.
 type Rule uint8
 
-// The rules.
 const (
-	// KeepAnswer: the answer is final, and copies get it. With New, an error rolls the effect back.
+	// KeepAnswer means that the answer is final: repeated requests get this answer. With New, the effect of
+	// an answer with an error is rolled back.
 	KeepAnswer Rule = iota + 1
-	// ReleaseKey: there was no effect, and the next request runs the handler again. New rolls the
-	// effect back; with NewLeased the handler guarantees it.
+	// ReleaseKey means that there was no effect. The next request with the key runs the handler again. New
+	// rolls the effect back. With NewLeased, the handler must guarantee that there was no effect.
 	ReleaseKey
-	// InDoubt: it is unknown whether there was an effect. Only with NewLeased.
+	// InDoubt means that it is unknown whether there was an effect. InDoubt is only for NewLeased.
 	InDoubt
 )
 
@@ -133,8 +135,8 @@ func KeptHeaders() []string {
 	return []string{"Cache-Control", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type", "Etag", "Last-Modified", "Link", "Location", "Vary"}
 }
 
-// secret are headers that are never kept: they carry secrets, belong to one connection, or are
-// written anew for each answer.
+// secret are headers that are never kept, because they carry secrets, belong to one connection, or are
+// written again for each answer.
 var secret = []string{"Authorization", "Cookie", "Proxy-Authenticate", "Proxy-Authorization", "Set-Cookie", "Www-Authenticate",
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Trailer", "Transfer-Encoding", "Upgrade", "Idempotent-Replayed"}
 
@@ -145,7 +147,8 @@ const (
 	day         = 24 * time.Hour
 
 	defaultBytes = 64 << 20
-	// defaultLeased is Config.MostOpen of NewLeased, whose handlers hold no connection of a pool.
+	// defaultLeased is the default of Config.MostOpen with NewLeased, whose handlers use no connection of a
+	// pool.
 	defaultLeased = 256
 )
 
@@ -195,7 +198,7 @@ func (c *Config) fits(leased bool) error {
 	return errors.Join(append(faults, c.headersFit(), c.rulesFit(leased))...)
 }
 
-// headersFit reports headers that may not be kept, and sets the default.
+// headersFit reports headers that must not be kept, and sets the default.
 func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
@@ -219,7 +222,7 @@ func keptNames(field string, headers []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// contentType is a header without which no body can be read.
+// contentType is always kept, because a client cannot read a body without it.
 const contentType = "Content-Type"
 
 // rulesFit reports unknown rules, and sets the defaults.
@@ -270,7 +273,7 @@ func (c *Config) rule(status int) Rule {
 	return KeepAnswer
 }
 
-// places returns the shares of Config.MostOpen, and bodies those of MostBytes.
+// places returns the shares of Config.MostOpen. bodies returns the shares of Config.MostBytes.
 func (c *Config) places() *shares {
 	each := min(cmp.Or(c.MostOfCaller, (c.MostOpen+1)/2), c.MostOpen)
 	if c.OneTenant {
@@ -290,7 +293,7 @@ func (c *Config) bodies() *shares {
 // defaultOpen is the default of Config.MostOpen if the pool is unlimited or its size is unknown.
 const defaultOpen = 8
 
-// poolFits reports a MostOpen that is not smaller than the pool, and sets the default.
+// poolFits returns an error if MostOpen is not smaller than the pool, and sets the default.
 func (c *Config) poolFits(st any) error {
 	size := 0
 	if limited, tells := st.(interface{ Limits() store.Limits }); tells {

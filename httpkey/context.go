@@ -9,14 +9,14 @@ import (
 type Attempt struct {
 	// Key is the key that the client sent, without quotes. Caller is the client.
 	Key, Caller string
-	// IdempotencyKey is for the calls that the handler makes. All attempts of this key have the same
-	// one.
+	// IdempotencyKey is the key for the calls that the handler makes. It is the same for all attempts of a
+	// request.
 	IdempotencyKey string
-	// Number counts the attempts from 1 with NewLeased; with New it is 1.
+	// Number is the number of the attempt, from 1, with NewLeased. With New, Number is 1.
 	Number int
 	// Unknown reports that an earlier attempt may have had an effect.
 	Unknown bool
-	// Finishing reports that no client waits: a Completer finishes an abandoned request.
+	// Finishing reports that a Completer runs an abandoned request, so no client waits.
 	Finishing bool
 }
 
@@ -25,17 +25,17 @@ type (
 	txKey      struct{}
 )
 
-// AttemptFrom returns the attempt of a request from its context. AttemptFrom returns false if no Guard
-// protects the request.
+// AttemptFrom returns the attempt of a request from its context. If no Guard protects the request,
+// AttemptFrom returns false.
 func AttemptFrom(ctx context.Context) (Attempt, bool) {
 	a, ok := ctx.Value(attemptKey{}).(Attempt)
 	return a, ok
 }
 
-// TxFrom returns the transaction of a request from its context. The handler must make its effect in
-// this transaction, and neither commit it nor roll it back: the guard commits it with the key and the
-// answer after the handler returns. TxFrom returns an error if no Guard of New protects the request, or
-// if the store's transactions have another type.
+// TxFrom returns the transaction of a request from its context. The handler must write its effect in this
+// transaction, and must neither commit nor roll back. After the handler has returned, the guard commits the
+// transaction with the key and the answer. TxFrom returns an error if no Guard of New protects the request,
+// or if the store's transactions have another type.
 func TxFrom[Tx any](ctx context.Context) (tx Tx, err error) {
 	switch held := ctx.Value(txKey{}).(type) {
 	case nil:

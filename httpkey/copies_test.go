@@ -31,7 +31,7 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 				var ran atomic.Int64
 				s := open(t, func(w http.ResponseWriter, r *http.Request) {
 					n := ran.Add(1)
-					pass(10 * time.Second) // all copies have arrived
+					pass(10 * time.Second) // all repeated requests have arrived
 					w.Header().Set("Set-Cookie", "session=secret")
 					w.WriteHeader(201)
 					_, _ = fmt.Fprintf(w, "run %d", n)
@@ -99,7 +99,7 @@ func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 	t.Run("F1_trap_T74_each_runs_and_gets_its_own_answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, func(w http.ResponseWriter, r *http.Request) {
-				<-time.After(time.Second) // both have arrived
+				<-time.After(time.Second) // both requests have arrived
 				a, _ := httpkey.AttemptFrom(r.Context())
 				_, _ = io.WriteString(w, "of "+a.Caller)
 			}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
@@ -139,7 +139,7 @@ func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 	})
 }
 
-// A copy does not get an answer that was not kept.
+// A repeated request does not get an answer that was not kept.
 func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +156,7 @@ func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	})
 }
 
-// Between the rollback of an error and the commit of its answer, another process may answer first.
+// After an error is rolled back, and before its answer is committed, another process may answer the request.
 func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	s := open(t, nil, nil)
 	other, err := httpkey.New[*memstore.Tx](s.store, config())
@@ -179,7 +179,7 @@ func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	}
 }
 
-// raced lets another process act before the next transaction begins.
+// raced is a store that lets another process act before the next transaction begins.
 type raced struct {
 	*memstore.Store
 	armed   bool

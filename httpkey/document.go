@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Contract describes what clients of a Guard can rely on and what they have to do.
+// Contract describes the guarantees and duties of the clients of a Guard.
 type Contract struct {
 	config Config
 	lease  *LeaseConfig // nil with New
@@ -26,7 +26,7 @@ func (g *Guard) Contract() Contract {
 	return c
 }
 
-// row is one answer that the guard gives.
+// row is one answer of the guard.
 type row struct {
 	status             int
 	code, when, client string
@@ -124,7 +124,7 @@ func (c *Contract) promises() []string {
 	return list
 }
 
-// finality returns the end of the sentence in promises that lists the final errors.
+// finality returns the end of the sentence in promises. That sentence lists the final errors.
 func (c *Contract) finality() string {
 	var final []string
 	if c.config.ClientErrors == KeepAnswer {
@@ -146,7 +146,8 @@ func (c *Contract) finality() string {
 	return text + "."
 }
 
-// exceptions returns the statuses that are final (or not) although other statuses of their class differ.
+// exceptions returns the statuses whose rule differs from the rule of their class. final selects the statuses
+// that are final, or the statuses that are not.
 func (c *Contract) exceptions(final bool) string {
 	usual := Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}
 	var list []string
@@ -159,8 +160,8 @@ func (c *Contract) exceptions(final bool) string {
 	return strings.Join(list, ", ")
 }
 
-// OpenAPI returns the contract as a fragment of OpenAPI 3.1 in JSON: components for operations to refer
-// to, with a parameter, a header, and a response for each status.
+// OpenAPI returns the contract as a fragment of OpenAPI 3.1 in JSON. The fragment contains components to
+// which operations can refer: a parameter, a header, and a response for each status.
 func (c Contract) OpenAPI() []byte {
 	type object = map[string]any
 	responses := object{}

@@ -28,7 +28,7 @@ func TestEveryProblemIsInAContractAndHasATitle(t *testing.T) {
 		}
 	}
 	for code := range titles {
-		if !told[code] && code != codeCaller && code != codeBusyCaller { // only guards with callers have these
+		if !told[code] && code != codeCaller && code != codeBusyCaller { // these codes are only for guards with callers
 			t.Errorf("%s is missing in the contracts", code)
 		}
 	}

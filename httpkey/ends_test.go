@@ -125,7 +125,7 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 				s := open(t, count, func(c *httpkey.Config) { c.ServerErrors = rule })
 				s.post(`"k"`, "tea")
 				wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
-				c.want(t, 2) // the first was rolled back
+				c.want(t, 2) // the first call was rolled back
 				c.made.Store(0)
 				l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 					c.made.Add(1)

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// figures returns the metrics of a guard that are not 0.
+// figures returns those metrics of a guard that are not 0.
 func figures(g *httpkey.Guard) map[string]float64 {
 	all := map[string]float64{}
 	g.Figures(func(f measure.Figure) {
@@ -80,7 +80,7 @@ func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 	})
 }
 
-// unfit is a store whose schema does not fit.
+// unfit is a store whose schema does not fit this release.
 type unfit struct{ keystore.Store }
 
 func (unfit) Check(context.Context) error { return semel.ErrSchema }

@@ -7,12 +7,12 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// flights are the requests for which this process asks the store: one for each key. Copies of a flight wait in
-// memory and use no connection.
+// flights are the requests for which this process uses the store, one request for each key. Further requests
+// with the same key wait in memory and use no connection.
 type flights struct {
 	mutex sync.Mutex
 	byID  map[string]*flight // guarded by mutex
-	none  chan struct{}      // closed when there is no flight; nil if no goroutine waits for that; guarded by mutex
+	none  chan struct{}      // closed when no request is in progress; nil if no goroutine waits for that; guarded by mutex
 }
 
 // flight is a request in progress.
@@ -20,14 +20,15 @@ type flight struct {
 	fingerprint semel.Fingerprint
 	done        chan struct{} // closed when outcome is set
 	outcome     outcome       // set before done is closed
-	late        chan struct{} // closed when its handler is still running after its timeout
-	once        sync.Once     // closes late once: a handler whose claim was lost may run again
+	late        chan struct{} // closed when the handler still runs after its timeout
+	once        sync.Once     // closes late once, because a handler whose claim was lost may run again
 }
 
-// tooLate answers the client without the handler.
+// tooLate makes the client get an answer before the handler has returned.
 func (f *flight) tooLate() { f.once.Do(func() { close(f.late) }) }
 
-// join returns the flight of a key, and whether the flight is new. The caller must land a new flight.
+// join returns the request in progress with this key, and whether that request is new. If it is new, the
+// caller must call land.
 func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -42,7 +43,7 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 	return is, true
 }
 
-// land ends a flight. The next request with its key asks the store.
+// land ends a request. The next request with the same key uses the store.
 func (f *flights) land(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
@@ -54,14 +55,14 @@ func (f *flights) land(id string, is *flight) {
 	close(is.done)
 }
 
-// count returns the number of flights.
+// count returns the number of requests in progress.
 func (f *flights) count() int {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return len(f.byID)
 }
 
-// ended waits until there is no flight. ended returns false if ctx ends first.
+// ended waits until no request is in progress. If ctx ends first, ended returns false.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

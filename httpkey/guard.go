@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Guard protects handlers of any number of routes. Create it with New or NewLeased. Guard is safe for
+// Guard protects handlers of any number of routes. Create a Guard with New or NewLeased. A Guard is safe for
 // concurrent use.
 type Guard struct {
 	config     Config
-	completion *Completion // nil: requests are not stored
+	completion *Completion // nil if requests are not stored
 	door       door
 	flights    flights
 	places     *shares // running handlers
@@ -28,17 +28,17 @@ type Guard struct {
 	running    worker.Group // the requests that Drain waits for
 }
 
-// door is a way to keep keys: transactional or leased.
+// door stores keys in one of two ways: transactional or leased.
 type door interface {
-	// attempt answers a request from the store, or runs its handler.
+	// attempt answers a request from the store, or runs the handler of the request.
 	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
 	// check returns an error if the store does not work.
 	check(ctx context.Context) error
 }
 
-// Protect returns a handler that runs next once for each key. Put it behind authentication and
-// authorisation, and in front of anything that changes the body of a request. Requests whose method is
-// in neither Config.Methods nor Config.Pass are refused.
+// Protect returns a handler that runs next once for each key. Put that handler behind authentication and
+// authorisation, and in front of every handler that changes the body of a request. Requests are rejected if
+// their method is in neither Config.Methods nor Config.Pass.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
 }
@@ -46,9 +46,8 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 // ProtectFunc is Protect for a function.
 func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Protect(next) }
 
-// Drain waits until no handler is running, including handlers whose clients disconnected. Drain
-// returns false if ctx ends first. Call Drain after http.Server.Shutdown and before closing the
-// store.
+// Drain waits until no handler is running, including handlers whose clients disconnected. If ctx ends first,
+// Drain returns false. Call Drain after http.Server.Shutdown and before closing the store.
 func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -105,12 +104,12 @@ func (g *Guard) observe(o Observation) {
 func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
 	g.report(&o, began)
 	if o.abort {
-		panic(http.ErrAbortHandler) // as the handler did, and now nothing is left to be ended
+		panic(http.ErrAbortHandler) // the handler panicked in this way; now the key is ended
 	}
 	o.answer.send(w, o.fate == Replayed)
 }
 
-// report passes an outcome to Config.Observe, and writes the answer of a problem.
+// report passes an outcome to Config.Observe. If the outcome is a problem, report sets its answer.
 func (g *Guard) report(o *outcome, began time.Time) {
 	seen := Observation{Fate: o.fate, Kept: o.kept, Took: time.Since(began), Err: o.err, Stack: o.stack}
 	if o.problem != nil {
@@ -121,21 +120,21 @@ func (g *Guard) report(o *outcome, began time.Time) {
 	g.observe(seen)
 }
 
-// fly answers a request. If this process is already handling a request with the same key, both get the
-// same answer.
+// fly answers a request. If this process is already handling a request with the same key, both requests get
+// the same answer.
 func (g *Guard) fly(q *request, next http.Handler) outcome {
 	f, first := g.flights.join(q.id(), q.fingerprint)
 	if !first {
-		q.body, q.note = nil, nil // its handler does not run
+		q.body, q.note = nil, nil // the handler does not run for this request
 		q.release(g.bodies)
 		return g.ride(f, q)
 	}
 	g.running.Go(func() {
 		f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), errEnded)
 		defer g.flights.land(q.id(), f)
-		defer q.release(g.bodies) // a handler whose client has gone still has the body
+		defer q.release(g.bodies) // a handler whose client has disconnected still uses the body
 		defer func() {
-			if value := recover(); value != nil { // of the store: call has those of handlers
+			if value := recover(); value != nil { // a panic of the store; call recovers panics of handlers
 				f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), fmt.Errorf("httpkey: the store panicked: %s", legible.Panic(value)))
 				f.outcome.stack = debug.Stack()
 			}
@@ -150,8 +149,8 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 	}
 }
 
-// attempt answers a request when it has a place, which it keeps until its handler has returned.
-// A Completer runs one request at a time, and needs none.
+// attempt answers a request when one of Config.MostOpen places is free. The request keeps its place until its
+// handler has returned. A Completer runs one request at a time and needs no place.
 func (g *Guard) attempt(f *flight, q *request, next http.Handler) outcome {
 	if !q.finishing {
 		if why := g.places.take(q.http.Context(), q.caller, 1); why != enough {
@@ -193,7 +192,7 @@ func (g *Guard) ride(f *flight, q *request) outcome {
 	case o.fate == Refused:
 		return refused(o.problem, nil)
 	}
-	return refused(g.inFlight(again), nil) // it was released: whoever asks again runs
+	return refused(g.inFlight(again), nil) // the key was released, so a repeated request runs the handler
 }
 
 // replay returns the outcome of a request that gets a kept answer.
@@ -231,14 +230,14 @@ func unavailable() *problem {
 type ran struct {
 	outcome
 	rule Rule
-	// silent: the handler gave no answer of its own.
+	// silent means that the handler gave no answer.
 	silent bool
 }
 
-// lateGrace is how long a client waits for a handler after the context of the handler has ended.
+// lateGrace is how long a client still waits for a handler after the context of the handler has ended.
 const lateGrace = time.Second
 
-// run runs the handler. late is called if the handler is still running after its timeout.
+// run runs the handler. If the handler still runs after its timeout, late is called.
 func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
 	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
@@ -264,7 +263,7 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
 }
 
-// silent returns the result of a handler that gave no answer that could be sent.
+// silent returns the result of a handler whose answer cannot be sent, or that gave no answer.
 func (g *Guard) silent(p *problem, err error) ran {
 	return ran{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, silent: true}
 }

@@ -42,7 +42,7 @@ func effect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "order of "+string(body))
 }
 
-// open returns a shop with a handler.
+// open returns a shop with this handler.
 func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
 	t.Helper()
 	s := &shop{store: memstore.New(options...)}
@@ -59,7 +59,7 @@ func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), 
 	return s
 }
 
-// post sends a request of account "a".
+// post sends a request of account "a" and returns the response.
 func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 	r.Header.Set("X-Account", "a")

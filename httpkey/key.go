@@ -10,9 +10,9 @@ import (
 // (draft-ietf-httpapi-idempotency-key-header).
 const Header = "Idempotency-Key"
 
-// keyOf returns the key of a request; empty if it has none. The header is an item of RFC 9651 whose value is a
-// string (section 3.3.3). Parameters are rejected, because none are defined and a part of a key could be the key
-// of another request.
+// keyOf returns the key of a request, or an empty string if the request has no key. The header is an item of
+// RFC 9651 whose value is a string (section 3.3.3). Parameters are rejected, because the draft defines none,
+// and because a part of a key could be the key of another request.
 func (c *Config) keyOf(h http.Header) (string, error) {
 	lines := h.Values(Header)
 	switch {

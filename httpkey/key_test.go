@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/httpkey"
 )
 
-// echo is a handler that responds with the key of the attempt.
+// echo is a handler that responds with the key of its attempt.
 func echo(w http.ResponseWriter, r *http.Request) {
 	a, _ := httpkey.AttemptFrom(r.Context())
 	w.Header().Set("X-Key", a.Key)
@@ -83,8 +83,8 @@ func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
 	}
 }
 
-// wantProblem checks that a request is answered with this problem document, and that the response has a
-// Retry-After if the request may be repeated.
+// wantProblem checks that a response is this problem document. If the request may be repeated, the response
+// must have a Retry-After.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
 	comesAgain := code == "request-in-progress" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout

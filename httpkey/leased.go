@@ -18,34 +18,34 @@ import (
 
 // LeaseConfig configures handlers whose effects are outside of the store. Window is required.
 type LeaseConfig struct {
-	// Window is how long the systems that the handler calls remember Attempt.IdempotencyKey after the
-	// first attempt. Within Window an attempt with an unknown outcome is repeated; afterwards the
-	// request gets the code "outcome-unknown" until Resolve is called. leasedkey.Always: they never
-	// forget. leasedkey.Never: no attempt that may have had an effect is repeated.
+	// Window is how long the systems that the handler calls remember Attempt.IdempotencyKey after the first
+	// attempt. Within Window an attempt with an unknown outcome is repeated. After Window the request gets
+	// the code "outcome-unknown" until Resolve is called. leasedkey.Always means that the systems never
+	// forget a key. leasedkey.Never means that no attempt that may have had an effect is repeated.
 	Window time.Duration
-	// Lease is how long the key of a dead process blocks others; default one minute. The lease is
+	// Lease is how long the key of a dead process blocks other processes; default one minute. The lease is
 	// extended while the handler runs.
 	Lease time.Duration
-	// AllowVolatile is the reason why a store that may lose keys, and handlers that then run twice, are
-	// acceptable. If it is empty, a store that is volatile or of unknown durability is refused.
+	// AllowVolatile is the reason why it is acceptable that the store loses keys and that handlers then run
+	// twice. If AllowVolatile is empty, a store that is volatile or of unknown durability is rejected.
 	AllowVolatile string
-	// FailOpen is the reason why handlers may run unprotected while the store is down. If it is empty,
-	// requests get 503 then.
+	// FailOpen is the reason why handlers may run unprotected while the store is down. If FailOpen is empty,
+	// requests get 503 while the store is down.
 	FailOpen string
-	// Stepped declares that handlers make all calls in steps (see Step). Window then applies to each
-	// step, and a request with an unknown outcome always runs again: completed steps are not repeated.
+	// Stepped declares that handlers make all calls in steps (see Step). Window then applies to each step. A
+	// request with an unknown outcome always runs again, because completed steps are not repeated.
 	Stepped bool
-	// Completion, if not nil, allows a Completer to finish abandoned requests. The store must then
-	// store requests (admin.RequestStore), as the SQL and memory stores do.
+	// Completion, if not nil, allows a Completer to finish abandoned requests. The store must then be able to
+	// store requests (admin.RequestStore). The SQL stores and the memory store are.
 	Completion *Completion
 }
 
-// leased is the door of NewLeased.
+// leased stores keys for NewLeased.
 type leased struct {
 	guard  *Guard
 	store  keystore.Store
 	keys   *leasedkey.Keys
-	steps  *leasedkey.Keys // nil: handlers are not stepped
+	steps  *leasedkey.Keys // nil if handlers have no steps
 	notes  admin.RequestStore
 	config LeaseConfig
 }
@@ -75,7 +75,7 @@ func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
 	return d.guard, nil
 }
 
-// poll is the interval at which a copy asks for the answer of another process.
+// poll is the interval at which a repeated request asks the store for the answer of another process.
 const poll = 200 * time.Millisecond
 
 // attempt implements door.
@@ -88,7 +88,7 @@ func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.H
 	}
 }
 
-// errDoubt ends an attempt with an unknown outcome.
+// errDoubt is the error of an attempt with an unknown outcome.
 var errDoubt = errors.New("httpkey: the handler did not say what it did")
 
 func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
@@ -105,7 +105,7 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return l.called(r, a, err)
 	case errors.Is(err, leasedkey.ErrInDoubt):
 		return refused(unsure(), err)
-	case err != nil && l.config.FailOpen != "" && !q.finishing: // a Completer has time
+	case err != nil && l.config.FailOpen != "" && !q.finishing: // a Completer can try again later
 		return l.unprotected(ctx, f, q, next, err)
 	case err != nil:
 		return refused(unavailable(), err)
@@ -115,7 +115,7 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return l.guard.stored(a.Result)
 	case keystore.Conflict:
 		return refused(l.guard.mismatch(), nil)
-	case keystore.Held, keystore.Gone: // others work on it, or have since a Completer saw it
+	case keystore.Held, keystore.Gone: // another process handles the key, or has changed it since a Completer read it
 		return refused(l.guard.inFlight(a.Left), nil)
 	}
 	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
@@ -125,12 +125,12 @@ func unsure() *problem {
 	return because(http.StatusConflict, codeUnsure, "it is unknown whether an earlier attempt took effect, and repeating it is not safe; query the state that it changes", 0)
 }
 
-// result returns what Do keeps for the key, or the error that ends it otherwise.
+// result returns the bytes that Do keeps for the key, or an error that ends the key in another way.
 func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	if errors.Is(r.err, ErrAnswerTooLarge) {
-		r.rule = KeepAnswer // it would be as large again, after another effect
+		r.rule = KeepAnswer // the next answer would be as large, and its handler would have a second effect
 	}
-	if r.rule == ReleaseKey && (r.silent || q.finishing) { // no client is there who would come again
+	if r.rule == ReleaseKey && (r.silent || q.finishing) { // no client would repeat the request
 		r.rule = InDoubt
 	}
 	if r.rule == InDoubt && done.inDoubt() {
@@ -159,7 +159,7 @@ func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 		return refused(l.guard.inFlight(again), err)
 	case errors.Is(err, leasedkey.ErrNotRecorded):
 		return refused(because(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", again), err)
-	case r.answer == nil: // the handler was not reached
+	case r.answer == nil: // the handler was not called
 		return refused(unavailable(), err)
 	}
 	r.kept = r.kept && a.State == keystore.Completed
@@ -176,10 +176,9 @@ func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next ht
 }
 
 // Resolve records what a person found out about a request of NewLeased with an unknown outcome. After
-// leasedkey.Happened its client gets the code "answer-gone"; after leasedkey.DidNotHappen the request
-// may run again. Resolve returns an error that wraps semel.ErrState if the outcome is not unknown or
-// the request is in progress, and semel.ErrUnsupported if the guard is one of New. Nothing is recorded
-// then.
+// leasedkey.Happened, the client gets the code "answer-gone". After leasedkey.DidNotHappen, the request may
+// run again. If the outcome is not unknown or the request is in progress, the error wraps semel.ErrState. If
+// the guard is from New, the error wraps semel.ErrUnsupported. After an error, nothing is recorded.
 func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Finding) error {
 	l, is := g.door.(*leased)
 	if !is {
@@ -191,8 +190,8 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 	return nil
 }
 
-// ResolveStep is Resolve for one step of a request. After leasedkey.Happened, Step returns output, at
-// most keystore.MaxResult bytes.
+// ResolveStep is Resolve for one step of a request. After leasedkey.Happened, Step returns output. output has
+// at most keystore.MaxResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
 	l, is := g.door.(*leased)
 	if !is || l.steps == nil {

@@ -57,7 +57,7 @@ func (c *calls) want(t *testing.T, made int64) {
 	}
 }
 
-// pass lets virtual time pass.
+// pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -65,10 +65,10 @@ func pass(d time.Duration) {
 
 var errAway = errors.New("it is away")
 
-// fails is a key store that fails when a test says so.
+// fails is a key store that returns an error when a test sets one.
 type fails struct{ with atomic.Pointer[error] }
 
-// say makes the store fail with this error; with nil it works.
+// say sets the error of the store. If err is nil, the store works.
 func (f *fails) say(err error) { f.with.Store(&err) }
 
 func (f *fails) keys() *memstore.Keys {
@@ -160,7 +160,7 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 	}
 }
 
-// Errors may be declared to have no effect, but a panic is not covered by that.
+// A rule can say that an error had no effect. The rule does not apply to a panic.
 func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -279,7 +279,7 @@ func TestF1ACopyGetsTheEndOfTheLeaseAsRetryAfter(t *testing.T) {
 				pass(1100 * time.Millisecond)
 				w := lend(t, keys, effect, of).post(`"k"`, "tea")
 				wantProblem(t, w, http.StatusConflict, "request-in-progress")
-				if got := w.Header().Get("Retry-After"); got != after { // never before the lease is over, and a minute at most
+				if got := w.Header().Get("Retry-After"); got != after { // never before the lease ends, and at most a minute
 					t.Errorf("Retry-After is %q, want %s", got, after)
 				}
 			})

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lending is a store whose batches each hold a connection until Commit or Rollback.
+// lending is a store whose batches hold a connection until Commit or Rollback.
 type lending struct {
 	*memstore.Store
 	lent     atomic.Int64
@@ -133,7 +133,7 @@ func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 				to = w
 				handler(w, r)
 			})
-			p.commits = func() { // as a goroutine that the handler started may do
+			p.commits = func() { // a goroutine that the handler has started may do this
 				to.WriteHeader(http.StatusTeapot)
 				if n, err := io.WriteString(to, strings.Repeat("late", 100_000)); n != 0 || err == nil {
 					t.Errorf("it is written: %d, %v", n, err)
@@ -147,7 +147,7 @@ func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	}
 }
 
-// losing is a key store in which the first claims are lost before they end.
+// losing is a key store that loses the first claims before they end.
 type losing struct {
 	*memstore.Keys
 	claims int
@@ -225,7 +225,7 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 			l.Completion.After = time.Second
 		}
 		for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
-			first := &process{Keys: keys, dies: 5} // after the claim and the note
+			first := &process{Keys: keys, dies: 5} // after the claim and the stored request
 			lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
 		}
 		pass(3 * time.Minute)
@@ -237,7 +237,7 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 			}
 			w.WriteHeader(201)
 		}, change)
-		go func() { // the clients repeat their requests while the first is being finished
+		go func() { // the clients repeat their requests while a Completer finishes the first one
 			<-time.After(3 * time.Second)
 			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
 				s.post(key, "tea")

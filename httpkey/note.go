@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// noteForm is the number of the format of a note: this number, method, host and URI, then headers and body as
-// in a kept answer.
+// noteForm is the number of the format of a stored request. The format is: this number, method, host, URI,
+// and headers and body in the format of a kept answer.
 const noteForm = 1
 
-// takeNote encodes what a Completer needs to run the request again.
+// takeNote encodes the request, so that a Completer can run it again.
 func (q *request) takeNote(headers []string) *problem {
 	r := q.http
 	uri := r.RequestURI
@@ -58,7 +58,7 @@ func (r *reading) headers() http.Header {
 	return header
 }
 
-// noted returns the request of a note.
+// noted decodes a stored request.
 func noted(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
 		return nil, fmt.Errorf("the stored request has a format that this release cannot read, or was erased")
@@ -69,7 +69,7 @@ func noted(b []byte) (*http.Request, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("the stored request is damaged")
 	}
-	target, err := url.ParseRequestURI(uri) // like the server: //a/b is a path, not a host
+	target, err := url.ParseRequestURI(uri) // parsed as in a server: //a/b is a path, not a host
 	if err != nil {
 		return nil, errors.New("the stored request is damaged: its URI cannot be parsed") // the URI may contain a secret
 	}

@@ -6,23 +6,22 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Fate is the outcome of a request.
+// Fate says how a request was answered.
 type Fate uint8
 
-// The fates.
 const (
-	// Passed: the request was not protected, by its method (Config.Pass) or because it had no key
-	// (Config.Optional).
+	// Passed means that the request was not protected, because of its method (Config.Pass) or because it had
+	// no key (Config.Optional).
 	Passed Fate = iota + 1
-	// Ran: the handler ran and answered.
+	// Ran means that the handler ran and answered.
 	Ran
-	// Replayed: the request got the answer of an earlier request with the same key.
+	// Replayed means that the request got the answer of an earlier request with the same key.
 	Replayed
-	// Refused: the handler did not run, or its effect was rolled back; see Observation.Code.
+	// Refused means that the handler did not run, or that its effect was rolled back; see Observation.Code.
 	Refused
-	// Unprotected: the handler ran although the store is down (LeaseConfig.FailOpen).
+	// Unprotected means that the handler ran although the store is down (LeaseConfig.FailOpen).
 	Unprotected
-	// Finished: a Completer ran the handler of an abandoned request.
+	// Finished means that a Completer ran the handler of an abandoned request.
 	Finished
 )
 
@@ -34,11 +33,11 @@ func (f Fate) String() string {
 // Observation describes the outcome of a request. Keys, callers and bodies are not included.
 type Observation struct {
 	Fate Fate
-	// Code is the code of the problem document that answered the request; "" if there was none.
+	// Code is the code of the problem document with which the request was answered, or "" if there was none.
 	Code string
-	// Kept reports that the answer is kept and copies will get it.
+	// Kept reports that the answer is kept, so that repeated requests get it.
 	Kept bool
-	// Status is the status of the answer; 0 with Passed.
+	// Status is the status of the answer, or 0 with Passed.
 	Status int
 	// Took is the duration of the request, including its handler.
 	Took time.Duration
@@ -48,15 +47,15 @@ type Observation struct {
 	Stack []byte
 }
 
-// outcome is the answer to a request, and how it came about.
+// outcome is the answer to a request, with the reason for the answer.
 type outcome struct {
 	fate    Fate
 	answer  *answer
-	problem *problem // why there is no answer of a handler
+	problem *problem // why no handler answered
 	kept    bool
 	err     error
 	stack   []byte
-	abort   bool // the handler wants the connection cut
+	abort   bool // the handler wants the connection to be closed
 }
 
 // refused returns the outcome of a request that no handler answers.

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patient is a key store with a timeout for claims. If the response to a claim is lost, it repeats the claim once
-// with the same token, so that the lost claim does not block the key until its lease ends.
+// patient is a key store with a timeout for claims. If the response to a claim is lost, patient repeats the
+// claim once with the same token. Otherwise the first claim would block the key until its lease ends.
 type patient struct{ keystore.Store }
 
 // patience is the delay before a claim is repeated.

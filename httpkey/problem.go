@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// problem is a problem document (RFC 9457), which answers a request instead of its handler.
+// problem is a problem document (RFC 9457). It is the answer to a request that no handler answers.
 type problem struct {
 	status int
 	code   string
@@ -19,7 +19,7 @@ type problem struct {
 	after time.Duration
 }
 
-// The codes. They never change, because clients distinguish problems by them.
+// The codes never change, because clients distinguish problems by their codes.
 const (
 	codeMissing     = "idempotency-key-missing"
 	codeInvalid     = "idempotency-key-invalid"
@@ -42,7 +42,7 @@ const (
 	codeCommit      = "not-committed"
 )
 
-// titles maps each code to its title, which is always the same.
+// titles contains the title of each code. The title of a code is always the same.
 var titles = map[string]string{
 	codeMissing:     "The request has no idempotency key",
 	codeInvalid:     "The idempotency key cannot be read",
@@ -65,14 +65,14 @@ var titles = map[string]string{
 	codeCommit:      "The request was not carried out",
 }
 
-// again is the Retry-After of requests that may be repeated soon.
+// again is the Retry-After for requests that may be repeated soon.
 const again = time.Second
 
 func because(status int, code, detail string, after time.Duration) *problem {
 	return &problem{status: status, code: code, title: titles[code], detail: detail, after: after}
 }
 
-// problem returns the answer to a request that got no units.
+// problem returns the answer to a request that got no place or no memory.
 func (l lack) problem() *problem {
 	const detail = "nothing was done; repeat the request with the same key"
 	if l == lackCaller {

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// ErrAnswerTooLarge is returned by Write when an answer has more bytes than Config.MaxAnswer. The client gets 500,
-// and with New the effect is rolled back.
+// ErrAnswerTooLarge is the error of Write if an answer has more bytes than Config.MaxAnswer. The client gets
+// 500. With New, the effect is rolled back.
 var ErrAnswerTooLarge = errors.New("semel: the answer is larger than what is kept; answer with a link to it")
 
-// ErrHeldBack is returned by Flush, because an answer is sent only after it is kept.
+// ErrHeldBack is the error of Flush. An answer is sent only after it is kept, so it cannot be flushed.
 var ErrHeldBack = errors.New("semel: an answer under an idempotency key is held back until it is kept, so nothing of it can be flushed")
 
-// recorder records a handler's answer. A goroutine that the handler started may still write to it after the
-// handler has returned.
+// recorder records a handler's answer. A goroutine that the handler has started may write to the recorder
+// after the handler has returned.
 type recorder struct {
 	header http.Header
 	most   int
@@ -23,7 +23,7 @@ type recorder struct {
 	mutex  sync.Mutex
 	answer answer // guarded by mutex until ended
 	large  bool   // guarded by mutex until ended
-	ended  bool   // guarded by mutex: the handler has returned, and the answer no longer changes
+	ended  bool   // guarded by mutex; the handler has returned, and the answer no longer changes
 }
 
 func newRecorder(most int) *recorder { return &recorder{header: http.Header{}, most: most} }
@@ -31,7 +31,7 @@ func newRecorder(most int) *recorder { return &recorder{header: http.Header{}, m
 // Header implements http.ResponseWriter.
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter. Informational statuses are not sent, because they could not be
+// WriteHeader implements http.ResponseWriter. Statuses below 200 are not sent, because they could not be
 // repeated.
 func (r *recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
@@ -42,7 +42,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.begin(status)
 }
 
-// begin sets the status once. mutex is held.
+// begin sets the status once. The caller holds the mutex.
 func (r *recorder) begin(status int) {
 	if r.ended || r.answer.status != 0 || status < 200 {
 		return
@@ -77,8 +77,8 @@ func (r *recorder) FlushError() error { return ErrHeldBack }
 // errWrittenLate is returned by Write after the handler has returned.
 var errWrittenLate = errors.New("httpkey: the handler has returned, and its answer may be kept already")
 
-// end makes later writes fail; otherwise they could be in the answer that is sent but not in the one that is kept.
-// end reports whether the handler has written anything.
+// end makes later writes fail. Otherwise the sent answer could contain bytes that the kept answer does not
+// contain. end reports whether the handler has written anything.
 func (r *recorder) end() (begun bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -19,17 +19,18 @@ type request struct {
 	caller, key string
 	fingerprint semel.Fingerprint
 	body        []byte
-	// note is what a Completer needs to run the request again; nil without Completion, and for the requests of a
+	// note is the encoded request, for a Completer. note is nil without Completion, and for the requests of a
 	// Completer.
 	note      []byte
 	finishing bool
-	// seen is set for the requests of a Completer: the number of claims of the key when it was found abandoned.
+	// seen is used by a Completer. It is the number of claims of the key at the time when the abandoned
+	// request was found.
 	seen int
-	// held is the number of bytes that the request takes of Config.MostBytes.
+	// held is the number of bytes of Config.MostBytes that the request uses.
 	held int64
 }
 
-// hold takes the bytes of the body from Config.MostBytes, before any of them is read.
+// hold reserves the bytes of the body in Config.MostBytes, before the body is read.
 func (q *request) hold(of *shares, most int64) *problem {
 	n := q.http.ContentLength
 	if q.http.Body == nil || n == 0 {
@@ -45,7 +46,7 @@ func (q *request) hold(of *shares, most int64) *problem {
 	return nil
 }
 
-// release returns the bytes that hold took.
+// release releases the bytes that hold reserved.
 func (q *request) release(of *shares) {
 	if q.held > 0 {
 		of.free(q.caller, q.held)
@@ -53,7 +54,7 @@ func (q *request) release(of *shares) {
 	}
 }
 
-// keepRead returns the bytes that the body did not need.
+// keepRead releases the reserved bytes that the body did not need.
 func (q *request) keepRead(of *shares) {
 	if rest := q.held - int64(len(q.body)); rest > 0 {
 		of.free(q.caller, rest)
@@ -61,14 +62,14 @@ func (q *request) keepRead(of *shares) {
 	}
 }
 
-// id returns the key with its caller, which is unique among all callers because a key has no zero byte.
+// id returns the key together with its caller. The result is unique, because a key has no zero byte.
 func (q *request) id() string { return q.caller + "\x00" + q.key }
 
 // mostCaller is the maximum length of a caller in bytes.
 const mostCaller = 1024
 
-// read returns the request. The problem, if not nil, refuses it. If both are nil, the request has no key and
-// may pass.
+// read returns the request. If the problem is not nil, the request must be rejected. If request and problem
+// are nil, the request has no key and may pass.
 func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem) {
 	c := &g.config
 	key, err := c.keyOf(r.Header)
@@ -97,7 +98,7 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 	return q, nil
 }
 
-// readBody reads the whole body, so that a request which ends early leaves nothing.
+// readBody reads the whole body. So a request whose body ends early has no effect.
 func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	if q.http.Body == nil {
 		return nil
@@ -114,18 +115,18 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	return nil
 }
 
-// fingerprints is the version of the rule below. Version 1 had no headers: stores do not compare
-// fingerprints of two versions, so a key of version 1 matches every request of its caller.
+// fingerprints is the version of the rule below. Version 1 did not include headers. Stores do not compare
+// fingerprints of two versions, so a key with a fingerprint of version 1 matches every request of its caller.
 const fingerprints = 2
 
-// fingerprinted are the headers that determine how a body is read. The same bytes with other values of these
-// headers are another request.
+// fingerprinted are the headers that determine how a body is read. If their values differ, the requests
+// differ, even if the bytes of the bodies are equal.
 var fingerprinted = []string{"Content-Encoding", contentType}
 
-// fingerprint returns the fingerprint of a request: of its method, path, query, body, and the headers in
-// fingerprinted. fingerprint uses the path and not the route, because the same body for another order is
-// another request. fingerprint leaves out the host, because proxies rewrite it and clients repeat requests
-// at another address of the same API, and the caller, because each caller has its own keys.
+// fingerprint returns a hash of a request's method, path, query, body, and the headers in fingerprinted. It
+// uses the path and not the route, because the same body for another order is another request. It does not
+// use the host, because proxies change the host, and clients may repeat a request at another address of the
+// same API. It does not use the caller, because each caller has its own keys.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/2")
@@ -141,7 +142,7 @@ func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	return f
 }
 
-// again returns the request as the handler reads it.
+// again returns the request with a new reader for its body, for the handler.
 func (q *request) again(r *http.Request) *http.Request {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
 	return r

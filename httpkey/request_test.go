@@ -136,7 +136,7 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		}
 		wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
 		wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
-		// The ids would be equal if caller and key were joined without a separator.
+		// Without a separator between caller and key, both ids would be equal.
 		s.post(`"kk"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
 			t.Error("a caller got the answer of another one")
@@ -186,7 +186,7 @@ func TestTrapT74AKeyThatAnEarlierReleaseStoredIsAnswered(t *testing.T) {
 		}
 		asked := leasedkey.Request{Source: "a", ID: "k", Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}}
 		if _, err := earlier.Do(t.Context(), asked, func(context.Context, leasedkey.Attempt) ([]byte, error) {
-			return []byte("\x01\xc9\x01\x00was placed"), nil // an answer as it is kept: its form, 201, no header
+			return []byte("\x01\xc9\x01\x00was placed"), nil // a kept answer: its format, 201, no header
 		}); err != nil {
 			t.Fatal(err)
 		}

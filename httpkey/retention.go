@@ -19,15 +19,14 @@ const (
 	sweepTime = sweepEvery
 )
 
-// sweeper is a door whose keys Sweep removes.
+// sweeper is a door whose expired keys Sweep removes.
 type sweeper interface {
 	sweep(ctx context.Context) error
 }
 
-// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes
-// may call Sweep; one of them works. With NewLeased, Sweep does nothing, because each claim removes
-// some expired keys. Sweep returns an error that wraps semel.ErrUnsupported if the store cannot remove
-// markers.
+// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes may
+// call Sweep; only one at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes
+// some expired keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
 func (g *Guard) Sweep(ctx context.Context) error {
 	s, sweeps := g.door.(sweeper)
 	if !sweeps {

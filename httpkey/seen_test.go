@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A Completer may be frozen between looking for abandoned requests and claiming one. The test changes the key in
-// the Completer's handler, before the guard is reached.
+// A Completer may be frozen after it found an abandoned request and before it claims the request. The test
+// changes the key in the Completer's handler, before the guard runs.
 func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		status    int // the status of a client's request meanwhile
+		status    int // status of the answer to a client's request during that time
 		forgotten bool
 	}{
 		"F2_not_what_was_answered_and_is_forgotten": {201, true},
@@ -26,7 +26,7 @@ func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
-				died := &process{Keys: keys, dies: 5} // after the claim and the note
+				died := &process{Keys: keys, dies: 5} // after the claim and the stored request
 				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(`"k"`, "tea")
 				pass(3 * time.Minute)
 				finished := &calls{status: 201}
@@ -54,7 +54,7 @@ func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	}
 }
 
-// A Completer has no waiting client, so FailOpen does not apply.
+// With a Completer no client waits, so FailOpen does not apply.
 func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(c *httpkey.Config, l *httpkey.LeaseConfig) {

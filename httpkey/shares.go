@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// shares divides a bounded number of units (running handlers, or bytes of bodies) among callers.
-// One caller gets at most each units, all together get at most most. A request that finds no
-// unit waits; callers that wait are served in turn, so that a caller with many waiting requests
-// does not delay the others.
+// shares divides a limited number of units (running handlers, or bytes of bodies) among callers. One caller
+// gets at most each units. All callers together get at most most units. If no unit is free, a request waits.
+// Waiting callers are served in turn, so that a caller with many waiting requests does not delay other
+// callers.
 type shares struct {
 	most, each int64
 
 	mutex   sync.Mutex
 	taken   int64              // guarded by mutex
-	callers map[string]*sharer // those that have units or wait for some; guarded by mutex
+	callers map[string]*sharer // callers that have units or wait for units; guarded by mutex
 	inTurn  list.List          // of *sharer: callers with waiting requests; guarded by mutex
 }
 
@@ -47,7 +47,7 @@ const (
 // placeTime is how long a request waits for units.
 const placeTime = time.Second
 
-// take takes units for a caller. take waits for them for at most placeTime, or until ctx ends.
+// take takes units for a caller. It waits at most placeTime for the units, or until ctx ends.
 func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	s.mutex.Lock()
 	of := s.caller(caller)
@@ -77,7 +77,7 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if w.had { // at the same moment
+	if w.had { // the units were given at the same moment
 		return enough
 	}
 	why := lackCaller
@@ -86,11 +86,11 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	}
 	of.queue.Remove(at)
 	s.leave(of)
-	s.serve() // a smaller request may have waited behind this one
+	s.serve() // a smaller request may have waited behind this request
 	return why
 }
 
-// free gives back units of a caller.
+// free releases units of a caller.
 func (s *shares) free(caller string, units int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -100,7 +100,7 @@ func (s *shares) free(caller string, units int64) {
 	s.serve()
 }
 
-// caller returns the caller of this name. mutex is held.
+// caller returns the caller with this name. The mutex is held.
 func (s *shares) caller(name string) *sharer {
 	of := s.callers[name]
 	if of == nil {
@@ -113,8 +113,8 @@ func (s *shares) caller(name string) *sharer {
 	return of
 }
 
-// leave removes a caller from inTurn if none of its requests waits, and forgets it if it has no units either.
-// mutex is held.
+// leave removes a caller from inTurn if none of its requests waits. If the caller has no units either, leave
+// forgets the caller. The mutex is held.
 func (s *shares) leave(of *sharer) {
 	if of.queue.Len() > 0 {
 		return
@@ -129,7 +129,8 @@ func (s *shares) leave(of *sharer) {
 }
 
 // serve gives units to waiting requests, one request of each caller in turn. serve ends at the first request
-// for which too few units are free, so that smaller requests cannot overtake it indefinitely. mutex is held.
+// for which too few units are free. Otherwise smaller requests could overtake that request forever. The mutex
+// is held.
 func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()

@@ -15,16 +15,16 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// of makes a request one of this account.
+// of makes a request belong to this account.
 func of(account string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Account", account) }
 }
 
-// crowd is a handler that waits, and counts how many of its calls run.
+// crowd is a handler that waits. It counts its running calls.
 type crowd struct {
 	leave     chan struct{}
 	now, most atomic.Int64
-	effect    http.HandlerFunc // called at the end; nil responds with 201
+	effect    http.HandlerFunc // called before the handler returns; nil means that it responds with 201
 }
 
 func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// both returns a shop of each kind of guard over one handler, with this change of the configuration.
+// both returns a shop for each kind of guard. Both shops use the same handler and the changed configuration.
 func both(t *testing.T, c *crowd, change func(*httpkey.Config)) map[string]*shop {
 	quiet := func(to *httpkey.Config) {
 		to.Observe = nil

@@ -15,22 +15,22 @@ import (
 
 // steps are the steps of one attempt of a request.
 type steps struct {
-	of *leasedkey.Keys // nil: the guard's handlers are not stepped
+	of *leasedkey.Keys // nil if the guard's handlers have no steps
 	q  *request
 
 	mutex sync.Mutex
-	names []string // of the steps so far; guarded by mutex
+	names []string // names of the steps so far; guarded by mutex
 	doubt bool     // a step has an unknown outcome; guarded by mutex
 }
 
 type stepsKey struct{}
 
-// Step runs one call of a handler, such as a charge or a mail, under a name that is unique in the
-// handler. A step that is done is not repeated for its request: when the handler runs again, in any
-// process, Step returns the kept output. The guard must be one of NewLeased with LeaseConfig.Stepped.
+// Step runs one call of a handler, such as a charge or a mail, under a name that is unique in the handler. A
+// completed step is not repeated for its request: when the handler runs again, in any process, Step returns
+// the kept output. The guard must be from NewLeased with LeaseConfig.Stepped.
 //
-// do passes Attempt.IdempotencyKey, which belongs to the step, to the system that it calls. The error
-// of do decides:
+// do passes Attempt.IdempotencyKey, which belongs to the step, to the system that it calls. The error of do
+// decides:
 //   - nil: the step is done, and its output, at most keystore.MaxResult bytes, is kept;
 //   - semel.Permanent: the step had no effect, and never will;
 //   - semel.Retry: this attempt had no effect;
@@ -38,7 +38,7 @@ type stepsKey struct{}
 //     Attempt.Unknown; afterwards Step returns leasedkey.ErrInDoubt until Guard.ResolveStep is called.
 //
 // If a step fails, the handler should answer with an error. After a 5xx the outcome of the request is
-// unknown; when the client sends it again, the handler continues after the completed steps.
+// unknown. When the client sends the request again, the handler continues after the completed steps.
 func Step(ctx context.Context, name string, do func(ctx context.Context, a Attempt) ([]byte, error)) ([]byte, error) {
 	s, is := ctx.Value(stepsKey{}).(*steps)
 	if !is || s.of == nil {
@@ -66,10 +66,10 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 	return nil, fmt.Errorf("httpkey: step %q: %w", name, ErrStepFailed)
 }
 
-// ErrStepFailed is returned by Step if an earlier attempt ended the step with semel.Permanent.
+// ErrStepFailed is the error of Step if an earlier attempt ended the step with semel.Permanent.
 var ErrStepFailed = errors.New("semel: the step has failed for good")
 
-// takes returns an error if a step of this name cannot be added.
+// takes returns an error if a step with this name cannot be added.
 func (s *steps) takes(name string) error {
 	if name == "" || len(name) > steplimit.Name || strings.Contains(name, "\x00") {
 		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, steplimit.Name)

@@ -39,17 +39,17 @@ func (b *bank) do(what, key string) {
 	b.keys[what][key] = true
 }
 
-// process is a key store for a process that dies at a point: from then on its calls have no effect.
+// process is the key store of a process that dies at a point. After that point its calls have no effect.
 type process struct {
 	*memstore.Keys
 	mutex  sync.Mutex
-	points int // the number of points passed
-	dies   int // the point of death; 0 if none
+	points int // number of points that were passed
+	dies   int // the point at which the process dies; 0 means never
 }
 
 var errDead = errors.New("the process is dead")
 
-// passes returns an error if the process dies at the next point.
+// passes counts a point. If the process dies there, or is dead, passes returns an error.
 func (p *process) passes() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -118,7 +118,7 @@ func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
 }
 
-// completed lets a new process finish abandoned requests, and returns its error.
+// completed lets a new process finish abandoned requests, and returns the error of its Completer.
 func (s *shop) completed(t *testing.T) error {
 	t.Helper()
 	c, err := s.Completer(s.handler)

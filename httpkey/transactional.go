@@ -14,19 +14,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// transactional is the door of New: a key is marked in the transaction of its effect.
+// transactional stores keys for New: a key is marked in the transaction of its effect.
 type transactional[Tx any] struct {
 	guard *Guard
 	store store.TxStore[Tx]
 	kept  admin.Results[Tx]
 
-	scope atomic.Int64 // 0: not known yet
+	scope atomic.Int64 // 0 if the number is not known yet
 }
 
-// New returns a Guard for handlers that make their effects in the store's database, in the transaction
-// that TxFrom returns. The error reports all faults of the configuration. It wraps
-// semel.ErrUnsupported if the store keeps no results, or partitions its markers by a time that the
-// keys of clients do not contain. New does not access the store.
+// New returns a Guard for handlers that write their effects in the store's database, in the transaction that
+// TxFrom returns. The error reports all faults of the configuration. If the store keeps no results, the error
+// wraps semel.ErrUnsupported. The same applies if the store partitions its markers by a time that the keys of
+// clients do not contain. New does not access the store.
 func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	if st == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
@@ -48,15 +48,14 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 }
 
 const (
-	// markLock is how long a mark waits for a copy that another process is handling.
+	// markLock is how long a marker waits while another process is handling a request with the same key.
 	markLock = 50 * time.Millisecond
-	// effectLock is how long a handler's statement waits for a row that another transaction
-	// holds.
+	// effectLock is how long a handler's statement waits for a row that another transaction holds.
 	effectLock = time.Second
 	// storeTime is the timeout of a call of the store.
 	storeTime = 10 * time.Second
-	// idleGrace is added to the handler's timeout. After both, the database server ends a transaction
-	// without a statement, so that a frozen process does not hold a key indefinitely.
+	// idleGrace is added to the handler's timeout. If a transaction has no statement for that time, the
+	// database server ends the transaction, so that a frozen process does not block a key forever.
 	idleGrace = storeTime
 )
 
@@ -73,7 +72,7 @@ func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, 
 	}
 }
 
-// mark returns the mark of a request.
+// mark returns the marker of a request.
 func (t *transactional[Tx]) mark(q *request) store.Mark {
 	return store.Mark{Scope: t.scope.Load(), ID: []byte(q.id()), Fingerprint: q.fingerprint, As: store.Applied}
 }
@@ -83,7 +82,7 @@ func (t *transactional[Tx]) resultOf(q *request) admin.ResultOf {
 	return admin.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
 }
 
-// intern asks the store for the scope of the guard's keys, until it succeeds once.
+// intern asks the store for the number of the guard's keys, until the store has returned it once.
 func (t *transactional[Tx]) intern(ctx context.Context) error {
 	if t.scope.Load() != 0 {
 		return nil
@@ -95,8 +94,8 @@ func (t *transactional[Tx]) intern(ctx context.Context) error {
 	return err
 }
 
-// begin begins a transaction and marks the key in it. If the store knows the key, begin returns the outcome
-// of the request instead.
+// begin begins a transaction and marks the key in it. If the store has a marker of the key, begin returns the
+// outcome of the request instead.
 func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[Tx], outcome) {
 	asking, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -109,7 +108,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	}
 	b, verdicts, err := t.store.Begin(asking, o, []store.Mark{t.mark(q)})
 	switch {
-	case err != nil && t.store.Classify(err) == store.ClassContended: // alone, a mark waits for its copy
+	case err != nil && t.store.Classify(err) == store.ClassContended: // another process is handling a request with the same key
 		return nil, refused(t.guard.inFlight(again), nil)
 	case err != nil:
 		return nil, refused(unavailable(), err)
@@ -121,7 +120,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands returns the outcome of a request whose key the store has.
+// stands returns the outcome of a request whose key has a marker already.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
@@ -140,7 +139,7 @@ func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verd
 	return refused(because(http.StatusConflict, codeUnsure, "the request was parked", 0), fmt.Errorf("httpkey: the key is %v", v))
 }
 
-// handle runs the handler in the transaction, and ends it.
+// handle runs the handler in the transaction, and ends the transaction.
 func (t *transactional[Tx]) handle(ctx context.Context, b store.Batch[Tx], f *flight, q *request, next http.Handler) outcome {
 	over := false
 	defer func() {
@@ -160,7 +159,7 @@ func (t *transactional[Tx]) handle(ctx context.Context, b store.Batch[Tx], f *fl
 	case r.answer.status < 400:
 		return t.commit(ending, b, q, r.outcome)
 	}
-	b.Rollback(ending) // an error that is kept has no effect
+	b.Rollback(ending) // the answer is kept, and the effect is rolled back
 	b, o := t.begin(ctx, q)
 	if b == nil {
 		return o
@@ -215,7 +214,7 @@ func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
 	return storeTime + t.guard.config.Timeout*time.Duration(min(q.Queued(), mostQueued))
 }
 
-// mostQueued is the number of queued statements that lengthen commitTime; further ones do not.
+// mostQueued is the maximum number of queued statements that commitTime takes into account.
 const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, but the handler answered with success; its writes were rolled back")
@@ -223,7 +222,7 @@ var errBroken = errors.New("httpkey: a statement of the handler failed, but the 
 // broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	if tells, able := b.(store.TxStatus); able {
-		if by := tells.AbortCause(); by != nil { // a row that others held, or a lost connection, is worth another request
+		if by := tells.AbortCause(); by != nil { // after a lock timeout or a lost connection, a repeated request may succeed
 			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
 		}
 	}
@@ -238,14 +237,14 @@ func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
 }
 
-// resolve finds out whether a commit succeeded whose answer was lost. resolve marks the key again; the mark
-// waits for the first transaction if that still runs.
+// resolve finds out whether a commit succeeded whose response was lost. resolve marks the key again. If the
+// first transaction still runs, that marker waits for it.
 func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	for {
 		b, o := t.begin(ctx, q)
-		if b != nil { // it was not committed, and never will be
+		if b != nil { // the first transaction was not committed, and will not be
 			b.Rollback(ctx)
 			return t.undone(store.ClassDown, lost)
 		}

@@ -36,8 +36,8 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 		op      string
 		first   int
 		code    string
-		effects string // after the first
-		again   bool   // whether the second is a replay
+		effects string // number of effects after the first request
+		again   bool   // the second request gets the answer of the first
 	}{
 		"F2_the_store_has_no_scope":          {"scope", 503, "store-unavailable", "0", false},
 		"F2_nothing_begins":                  {"begin", 503, "store-unavailable", "0", false},
@@ -70,7 +70,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 	}
 }
 
-// forgetful loses the response of the first commit, which did not succeed.
+// forgetful is a store that loses the response of the first commit, which did not succeed.
 type forgetful struct {
 	*memstore.Store
 	lost bool
@@ -202,7 +202,7 @@ func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		_ = other.Tx(store.All).Set("stock", []byte("7")) // of what this one has read
+		_ = other.Tx(store.All).Set("stock", []byte("7")) // the other transaction changes a value that this one has read
 		other.Commit(r.Context(), store.Ending{})
 		w.WriteHeader(201)
 	}, nil)

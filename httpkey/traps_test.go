@@ -38,7 +38,7 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 	})
 }
 
-// fromTomorrow is a store whose answers were written by a newer release.
+// fromTomorrow is a store whose answers a newer release has written.
 type fromTomorrow struct{ keystore.Store }
 
 func (s fromTomorrow) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// BenchmarkBodies measures reading a body, in parts and as a whole, and the standard library for the same bytes.
+// BenchmarkBodies measures the time to read parts of a body and to read the whole body. It also measures the
+// standard library with the same bytes.
 func BenchmarkBodies(b *testing.B) {
 	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
 	if err != nil {
@@ -52,7 +53,7 @@ func benchBodies(b *testing.B, set bodies.Set) {
 	fingerprint := FingerprintBody()
 	bench("fingerprint", func(m *semel.Message) error { _, err := fingerprint.Fingerprint(m); return err })
 	by := By("body:/id")
-	if set.Name == "webhooks" { // whose ids are in a header
+	if set.Name == "webhooks" { // the ids of webhooks are in a header
 		by = By("header:id")
 	}
 	asked := parameters(b, "body:/action?", "body:/sender/login?", "body:/repository/full_name?")
@@ -61,7 +62,7 @@ func benchBodies(b *testing.B, set bodies.Set) {
 	bench("identity-fingerprint-3-parameters", func(m *semel.Message) error { return delivered(&room, by, asked, values[:0], m) })
 }
 
-// sum keeps the compiler from removing the hash.
+// sum receives the hash, so that the compiler does not remove the computation.
 var sum [sha256.Size]byte
 
 func benchReading(b *testing.B, set bodies.Set, messages []*semel.Message, read func(m *semel.Message) error) {
@@ -87,8 +88,8 @@ func parameters(b testing.TB, texts ...string) (all []selectors.Selector) {
 	return all
 }
 
-// delivered reads what the engine and a handler need from the body of a delivery: the identity, the fingerprint,
-// and the values of the parameters.
+// delivered reads all values that the engine and a handler need from the body of a delivery: the identity,
+// the fingerprint, and the values of the parameters.
 func delivered(room *reading.Room, by *Selected, parameters []selectors.Selector, values []selectors.Value, m *semel.Message) error {
 	room.Begin()
 	if _, _, err := by.FindIn(room, m); err != nil {

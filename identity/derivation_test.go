@@ -2,7 +2,7 @@ package identity
 
 import "testing"
 
-// Stores contain each of these texts. A release that wrote one differently would refuse to start.
+// Stores contain each of these texts. If a release wrote one of them differently, consumers would not start.
 func TestTheDerivationOfAnIdentity(t *testing.T) {
 	t.Run("A7_the_derivation_is_one_text_for_one_identity", func(t *testing.T) {
 		for _, c := range []struct {

@@ -12,28 +12,30 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// The versions of fingerprints are stored with them. Only fingerprints with the same version are compared, so that
-// a changed rule causes no false conflicts. A version is never reused.
+// A fingerprint is stored with the version of its rule. Only fingerprints with the same version are compared,
+// so that a changed rule causes no false conflicts. A version is never used for a second rule.
 const (
-	// fingerprintBodyVersion: the canonical form of a JSON body, or the bytes of any other body.
+	// fingerprintBodyVersion is the version of fingerprints of whole bodies: of the canonical form of a JSON
+	// body, or of the bytes of any other body.
 	fingerprintBodyVersion = 1
-	// fingerprintSelected is the first version for selected values; the last is 255. Versions below are for future
-	// rules of whole bodies, except 15, for intents, and 14, which stores use for fingerprints that they cannot
-	// decrypt.
+	// fingerprintSelected is the first version for selected values. The last is 255. Versions below
+	// fingerprintSelected are for future rules of whole bodies, with two exceptions: 15 is for intents, and
+	// stores use 14 for fingerprints that they cannot decrypt.
 	fingerprintSelected = 16
 )
 
-// FingerprintBody fingerprints the body and is the default. A body that is strict JSON is compared by value: white
-// space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference. Any other body is
-// compared byte for byte. Headers are ignored, because trace context and delivery counts differ between copies of
-// one message. The hash is a SHA-256 truncated to 128 bits.
+// FingerprintBody computes fingerprints of the body. It is the default. Bodies of strict JSON are compared by
+// value: white space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference.
+// Other bodies are compared byte for byte. Headers are ignored, because trace context and delivery counts
+// differ between copies of one message. The hash is a SHA-256 hash that is truncated to 128 bits.
 //
-// If a producer adds an optional field between two copies, the bodies differ; use FingerprintOf in that case.
+// If a producer adds an optional field between two copies, the bodies differ. For such producers use
+// FingerprintOf.
 func FingerprintBody() Fingerprinter { return bodyFingerprint{} }
 
 type bodyFingerprint struct{}
 
-// The prefixes of the hash of a JSON body and of any other body.
+// The prefixes for the hash of a JSON body and for the hash of any other body.
 var (
 	ofJSON  = digest.Domain("fingerprint/json")
 	ofBytes = digest.Domain("fingerprint/bytes")
@@ -45,7 +47,7 @@ func (f bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint with buffered reads.
+// FingerprintIn is Fingerprint, and reuses the memory of room.
 func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	h := room.Hash()
 	if v, err := room.Body(m.Body); err == nil {
@@ -65,8 +67,8 @@ func borrowed(by reading.Printer, m *semel.Message) (semel.Fingerprint, error) {
 	return by.FingerprintIn(room, m)
 }
 
-// FingerprintNone computes no fingerprint: a message with a known identity is a duplicate even if its content
-// differs.
+// FingerprintNone computes no fingerprints. A message with a known identity is then a duplicate even if its
+// content differs.
 func FingerprintNone() Fingerprinter { return noFingerprint{} }
 
 type noFingerprint struct{}
@@ -81,13 +83,13 @@ func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerp
 	return semel.Fingerprint{}, nil
 }
 
-// FingerprintOf fingerprints the values that the selectors find, in their order (see By). JSON values are compared
-// as FingerprintBody compares them. A missing value differs from null and from an empty value. If a selector
-// points into a body that is not strict JSON, the result is an error.
+// FingerprintOf computes fingerprints of the values that the selectors find, in the order of the selectors
+// (see By). JSON values are compared as with FingerprintBody. A missing value differs from null and from an
+// empty value. If a selector points into a body that is not strict JSON, the result is an error.
 //
-// The version of the fingerprint depends on the list of selectors, so that fingerprints from before and after a
-// change of the list are not compared. There are 240 versions: one change in 240 gives the same version by chance,
-// and then messages that were marked before the change become conflicts.
+// The version of the fingerprint depends on the list of selectors. So fingerprints from before and after a
+// change of the list are not compared. There are 240 versions, so one change in 240 gives the same version by
+// chance. Redeliveries of messages that were marked before such a change become conflicts.
 func FingerprintOf(texts ...string) Fingerprinter {
 	f := &selectedFingerprint{}
 	h := sha256.New()
@@ -107,7 +109,7 @@ func FingerprintOf(texts ...string) Fingerprinter {
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// begin is the prefix of the hash. begin contains a hash of the list, so that fingerprints of different
+	// begin is the prefix of the hash. It contains a hash of the list, so that fingerprints of different
 	// lists differ.
 	begin   []byte
 	version uint8
@@ -132,7 +134,7 @@ func (f *selectedFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, 
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint with buffered reads.
+// FingerprintIn is Fingerprint, and reuses the memory of room.
 func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	if err := errors.Join(f.faults...); err != nil {
 		return semel.Fingerprint{}, err

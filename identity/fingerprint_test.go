@@ -74,8 +74,8 @@ func TestABodysFingerprintIsOfItsContent(t *testing.T) {
 }
 
 func TestFingerprintsOfTheFirstVersionNeverChange(t *testing.T) {
-	// Stored fingerprints are compared with new ones: a change here makes every
-	// redelivery after an upgrade a conflict. A new rule gets a new version.
+	// Stored fingerprints are compared with new fingerprints. If these values changed, every redelivery after
+	// an upgrade would be a conflict. A new rule must get a new version.
 	for body, want := range map[string]string{
 		`{"b":[1,"é",null,true],"a":1.50}`: "1 eb8bd78cef0adf2c857cd3419c5e9e44",
 		"not JSON\xff":                     "1 49d74165ddddcf5046275713209eea6e",

@@ -18,22 +18,22 @@ import (
 
 // Identity finds the identity of a message. See CloudEvents and By.
 //
-// An Identity may also have a method Derivation() string that describes how it finds identities. The text must not
-// be empty, and must change exactly when the identity of any message changes. A store that supports it keeps the
-// text of a consumer, and the consumer does not start with another text. Without the method nothing is stored or
-// checked.
+// An Identity may also have a method Derivation() string that describes how it finds identities. The text
+// must not be empty. If the identity of any message changes, the text must change; otherwise the text must
+// stay the same. A store that supports derivations keeps the text of a consumer, and the consumer does not
+// start with another text. Without that method no text is stored or checked.
 type Identity interface {
-	// Identify returns the producer's name, which may be empty, and the message's id of 1 to semel.MaxID bytes. An
-	// error is an *Error.
+	// Identify returns the producer's name, which may be empty, and the message's id, which has 1 to
+	// semel.MaxID bytes. An error is an *Error.
 	Identify(m *semel.Message) (source, id string, err error)
-	// Validate returns why this identity must not be used (a coordinate of the broker, an unknown selector), or
-	// nil.
+	// Validate returns an error if this identity must not be used, for example because of a coordinate of the
+	// broker or an unknown selector. Otherwise Validate returns nil.
 	Validate() error
 }
 
 // Error says why a message has no usable identity.
 type Error struct {
-	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, the reason "identity too long", or
+	// Reason is one of: semel.ReasonNoIdentity, semel.ReasonBadIdentity, the reason "identity too long", and
 	// semel.ReasonMalformed if the identity is in a body that is not strict JSON.
 	Reason semel.Reason
 	Detail string
@@ -45,14 +45,14 @@ func (e *Error) Error() string { return string(e.Reason) + ": " + e.Detail }
 type Fingerprinter interface {
 	// Fingerprint returns the fingerprint of the content of m. An error means that the content cannot be read.
 	Fingerprint(m *semel.Message) (semel.Fingerprint, error)
-	// Validate returns why this fingerprint must not be used, or nil.
+	// Validate returns an error if this fingerprint must not be used. Otherwise Validate returns nil.
 	Validate() error
 }
 
-// CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). Both are required, as the
-// CloudEvents specification says, and so are specversion, which must be 1.0, and type. A time must be in the
-// format of RFC 3339. An event in headers (binary mode) that violates the specification is malformed. The same
-// checks apply to every identity with the selector id, and to every message with a specversion.
+// CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). As the CloudEvents
+// specification says, both are required, and also type and specversion, which must be 1.0. A time must be in
+// the format of RFC 3339. An event in headers (binary mode) that violates the specification is malformed. The
+// same checks are made for every identity with the selector id, and for every message with a specversion.
 func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.
@@ -61,15 +61,15 @@ type Selected struct {
 	source selectors.Selector
 	// hasSource reports whether From was called.
 	hasSource bool
-	// faults are the errors of selectors that could not be parsed.
+	// faults contains the errors of selectors that could not be parsed.
 	faults []error
 	// trusted reports whether Trusted was called.
 	trusted bool
 }
 
-// By returns an identity whose id is found by selectors. With one selector the value is the id, byte for byte.
-// Several selectors form a composite business key: each part is written with its length ("1:a,2:bc,"), so that the
-// parts "a", "bc" and "ab", "c" give different ids.
+// By returns an identity whose id is found by selectors. With one selector, the id is the value of the
+// selector, byte for byte. Several selectors form a composite business key: each part is written with its
+// length ("1:a,2:bc,"), so that the parts "a", "bc" and the parts "ab", "c" give different ids.
 //
 // The forms of selectors are:
 //
@@ -84,12 +84,12 @@ type Selected struct {
 //	partition, offset
 //	                 coordinates of the broker; rejected in identities
 //
-// A question mark at the end makes a value optional: "body:/note?". (A name that itself ends in a question mark
-// can only be selected by a function in Go.)
+// A question mark at the end makes a value optional: "body:/note?". (If the name itself ends in a question
+// mark, only a function in Go can select the value.)
 //
-// A JSON number is converted to an exact decimal, so that 1.0, 1 and the string "1" are the same id. An id that is
-// missing, null, empty, an object or an array, or only true or false, is not usable. Validate reports unknown
-// selectors and selectors that are not allowed in identities; see also Trusted.
+// A JSON number is converted to an exact decimal, so that 1.0, 1 and the string "1" are the same id. An id is
+// not usable if it is missing, null, empty, an object or an array, or only true or false. Validate reports
+// unknown selectors and selectors that are not allowed in identities; see also Trusted.
 func By(ids ...string) *Selected {
 	s := &Selected{}
 	for _, text := range ids {
@@ -101,9 +101,9 @@ func By(ids ...string) *Selected {
 	return s
 }
 
-// From sets the selector of the producer's name, so that messages of two producers with the same id are different.
-// Without From the source is empty. If the value is missing or empty, the message has no usable identity, unless
-// the selector is optional ("header:ce-source?"). From changes s and returns it.
+// From sets the selector of the producer's name, so that messages of two producers with the same id have
+// different identities. Without From the source is empty. If the value is missing or empty, the message has
+// no usable identity, unless the selector is optional ("header:ce-source?"). From changes s and returns s.
 func (s *Selected) From(source string) *Selected {
 	s.source = s.parse(source)
 	s.hasSource = true
@@ -214,7 +214,8 @@ func (s *Selected) appendID(key []byte, body *selectors.Body) (_ []byte, err err
 	return key, nil
 }
 
-// refuseLoneBool rejects an id that can only be true or false, because all but two messages would be duplicates.
+// refuseLoneBool rejects an id that can only be true or false, because all messages except two would be
+// duplicates.
 func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
 	if v, _ := s.In(body); v.Kind() != selectors.Bool {
 		return nil
@@ -222,8 +223,7 @@ func refuseLoneBool(s *selectors.Selector, body *selectors.Body) error {
 	return &Error{semel.ReasonBadIdentity, s.String() + " is true or false, which many messages share"}
 }
 
-// appendPart appends one part of an identity. appendPart returns an error if the part is missing
-// or empty.
+// appendPart appends one part of an identity. If the part is missing or empty, appendPart returns an error.
 func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte, error) {
 	if text := s.Verbatim(body.Message); text != "" {
 		return append(key, text...), nil
@@ -251,7 +251,7 @@ func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte
 	return append(key, v.Bytes()...), nil
 }
 
-// absence returns whether an attribute is missing or empty, as a text.
+// absence returns a text that says whether an attribute is missing or empty.
 func absence(s *selectors.Selector, m *semel.Message) string {
 	header := s.AttributeHeader()
 	if _, there := m.Headers.Get(header); there && header != "" {
@@ -260,9 +260,9 @@ func absence(s *selectors.Selector, m *semel.Message) string {
 	return " is missing"
 }
 
-// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the reason is
-// semel.ReasonBadIdentity. The result must follow the rules of Identity: an id of 1 to semel.MaxID bytes, and a
-// source that does not begin with "semel:".
+// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the reason
+// is semel.ReasonBadIdentity. The result of find must follow the rules of Identity: an id of 1 to semel.MaxID
+// bytes, and a source that does not begin with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -278,14 +278,14 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// FindIn is Identify with buffered reads. FindIn checks the result by the rules of Func.
+// FindIn is Identify, and reuses the memory of room. FindIn checks the result by the rules of Func.
 func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = s.identify(room, m)
 	return held(source, id, err)
 }
 
-// guarded calls find and checks the result by the rules of identities. guarded turns a panic into an
+// guarded calls find and checks the result by the rules of identities. If find panics, guarded returns an
 // error, so that other messages are not affected.
 func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
@@ -293,14 +293,14 @@ func guarded(find func(m *semel.Message) (source, id string, err error), m *seme
 	return held(source, id, err)
 }
 
-// notPanicking is deferred.
+// notPanicking, when deferred, turns a panic into an error.
 func notPanicking(source, id *string, err *error) {
 	if p := recover(); p != nil {
 		*source, *id, *err = "", "", &Error{semel.ReasonBadIdentity, "the identity panicked: " + legible.Panic(p)}
 	}
 }
 
-// held returns source and id if they follow the rules of Func, and an *Error otherwise.
+// held returns source and id if they follow the rules of Func. Otherwise held returns an *Error.
 func held(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)

@@ -15,13 +15,14 @@ type IDTime uint8
 
 // The formats.
 const (
-	// NoIDTime: ids contain no usable time.
+	// NoIDTime means that ids contain no usable time.
 	NoIDTime IDTime = iota
-	// UUIDv7: the first 48 bits are milliseconds since 1970 (RFC 9562, section 5.7).
+	// UUIDv7 means that the first 48 bits are milliseconds since 1970 (RFC 9562, section 5.7).
 	UUIDv7
-	// ULID: the first ten characters, in Crockford's base 32, are milliseconds since 1970.
+	// ULID means that the first ten characters, in Crockford's base 32, are milliseconds since 1970.
 	ULID
-	// Snowflake: a decimal number whose bits above the lowest 22 are milliseconds since 2010-11-04T01:42:54.657Z.
+	// Snowflake means a decimal number whose bits above the lowest 22 are milliseconds since
+	// 2010-11-04T01:42:54.657Z.
 	Snowflake
 )
 
@@ -30,7 +31,7 @@ func (k IDTime) String() string {
 	return enum.Name([]string{NoIDTime: "none", UUIDv7: "uuidv7", ULID: "ulid", Snowflake: "snowflake"}, k, "IDTime")
 }
 
-// Of returns the time that an id contains, and false if the id does not have this format.
+// Of returns the time that an id contains. If the id does not have this format, Of returns false.
 func (k IDTime) Of(id string) (time.Time, bool) {
 	switch k {
 	case UUIDv7:

@@ -10,7 +10,7 @@ import (
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
-// refusedAsIdentity returns why a selector must not be part of an identity, or nil.
+// refusedAsIdentity returns an error if a selector must not be part of an identity. Otherwise it returns nil.
 func refusedAsIdentity(s selectors.Selector) error {
 	why := ""
 	switch {
@@ -28,22 +28,23 @@ func refusedAsIdentity(s selectors.Selector) error {
 	return fmt.Errorf("%q cannot be an identity: %s; %s", s, why, useInstead)
 }
 
-// The explanations why selectors with well-known names cannot be part of an identity.
+// The reasons why selectors with well-known names cannot be part of an identity.
 const (
 	eachTry  = "its value changes with each attempt to send the message, so no copy would be recognised"
 	sharedBy = "several messages share its value, and all but one of them would be dropped as duplicates"
 )
 
-// unfitNames maps selectors, in lower case, that normally cannot be part of an identity to the reason. A producer
-// may nevertheless set one of them once for each message; see Selected.Trusted.
+// unfitNames contains selectors, in lower case, that normally cannot be part of an identity, with the reason.
+// A producer may nevertheless set such a value once for each message; see Selected.Trusted.
 var unfitNames = map[string]string{
 	"header:x-attempt-id": eachTry, "header:x-retry-count": eachTry, "header:x-b3-traceid": eachTry, "header:x-amzn-trace-id": eachTry,
 	"header:x-cloud-trace-context": eachTry, "header:delivery-tag": eachTry, "header:redelivered": eachTry,
 	"header:jmstimestamp": sharedBy, "header:date": sharedBy, "body:/timestamp": sharedBy,
 }
 
-// Unfit returns the first selector, of id or source, whose well-known name says that it cannot be part of an
-// identity, and why. Unfit returns nothing if there is none or Trusted was called.
+// Unfit returns the first selector, of id or source, whose well-known name shows that it cannot be part of an
+// identity, and the reason. If there is no such selector, or if Trusted was called, Unfit returns empty
+// texts.
 func (s *Selected) Unfit() (selector, why string) {
 	if s.trusted {
 		return "", ""
@@ -56,15 +57,16 @@ func (s *Selected) Unfit() (selector, why string) {
 	return "", ""
 }
 
-// Trusted accepts selectors with well-known names that normally differ between copies of a message, or are shared
-// by several messages, such as header:x-attempt-id or header:date. Call it if this producer sets them once for
-// each message. Coordinates of the broker are still rejected. Trusted changes s and returns it.
+// Trusted accepts selectors with well-known names that normally differ between copies of a message, or have
+// the same value in several messages, such as header:x-attempt-id or header:date. Call Trusted if this
+// producer sets these values once for each message. Coordinates of the broker are still rejected. Trusted
+// changes s and returns s.
 func (s *Selected) Trusted() *Selected {
 	s.trusted = true
 	return s
 }
 
-// KeyAlone reports whether the id consists of only the routing key, apart from constants.
+// KeyAlone reports whether the id consists of the routing key alone, apart from constants.
 func (s *Selected) KeyAlone() bool {
 	keys := 0
 	for _, id := range s.ids {
@@ -77,7 +79,7 @@ func (s *Selected) KeyAlone() bool {
 	return keys > 0
 }
 
-// sharedByMany reports whether a selector finds a value that many messages share, such as the type.
+// sharedByMany reports whether a selector finds a value that many messages have, such as the type.
 func sharedByMany(s selectors.Selector) bool {
 	switch s.Place() {
 	case selectors.PlaceType, selectors.PlaceSource:
@@ -88,8 +90,8 @@ func sharedByMany(s selectors.Selector) bool {
 	return false
 }
 
-// isAttribute reports whether a header holds this CloudEvents attribute. With Kafka the prefix is ce_ instead of
-// ce-.
+// isAttribute reports whether a header contains this CloudEvents attribute. With Kafka the prefix is ce_ and
+// not ce-.
 func isAttribute(header, name string) bool {
 	return strings.EqualFold(header, "ce-"+name) || strings.EqualFold(header, "ce_"+name)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// Versioner finds a message's position in a stream: its stream, such as an aggregate, and its version. Versioner
-// must be safe for concurrent use; see Identity.
+// Versioner finds a message's position in a stream: the stream, such as an aggregate, and the version. A
+// Versioner must be safe for concurrent use; see Identity.
 type Versioner interface {
-	// Version returns the stream's name, 1 to 512 bytes, and the version, at least 1. An error says why the
-	// message has none.
+	// Version returns the stream's name, which has 1 to 512 bytes, and the version, which is at least 1. If
+	// the message has no version, the error says why.
 	Version(m *semel.Message) (stream string, number int64, err error)
-	// Validate returns why this Versioner must not be used, or nil.
+	// Validate returns an error if this Versioner must not be used. Otherwise Validate returns nil.
 	Validate() error
 }
 
@@ -29,14 +29,14 @@ type Versions struct {
 	faults []error
 }
 
-// Stream returns a Versions that finds a message's stream by selectors, as By finds an identity: one value, or
-// several as a composite. At sets the selector of the version:
+// Stream returns a Versions that finds a message's stream by selectors, as By finds an identity. The stream
+// is one value, or consists of several values. At sets the selector of the version:
 //
 //	identity.Stream("body:/order").At("body:/version")
 func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
 
-// At sets the selector of the version: a whole number from 1 to 9223372036854775806, as a JSON number or as
-// decimal digits. At changes v and returns it.
+// At sets the selector of the version. A version is a whole number from 1 to 9223372036854775806, as a JSON
+// number or as decimal digits. At changes v and returns v.
 func (v *Versions) At(number string) *Versions {
 	selector, err := selectors.Parse(number)
 	if err != nil {
@@ -74,7 +74,7 @@ func (v *Versions) Version(m *semel.Message) (stream string, number int64, err e
 	return v.FindIn(room, m)
 }
 
-// FindIn is Version with buffered reads.
+// FindIn is Version, and reuses the memory of room.
 func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, number int64, err error) {
 	body := selectors.Body{Message: m, Room: room}
 	if stream, err = v.stream.id(&body); err != nil {

@@ -9,28 +9,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The age of a lane prevents the removal of its markers; see source.Info.Ages. So a value that is not certain is
-// reported as older than it may be, or not at all, and never as settled.
+// While a lane has old unfinished records, Semel keeps the lane's markers; see source.Info.Ages. So an
+// uncertain age is reported too high or not at all. A lane is never reported as finished when that is
+// uncertain.
 
-// endKnown is how long an answer about the end of a log stays valid. A source that has lost its brokers does not learn
-// of new records, so it must not report its lanes as settled any longer.
+// endKnown is how long an answer about the end of a log stays valid. A source without a connection does not
+// learn of new records, so after this time the source no longer reports a lane as finished.
 const endKnown = 4 * askEvery
 
-// ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". Its age is the first of
-// these that applies:
+// ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
+// lane is the first of these that applies:
 //
-//   - If records are unsettled, or their commit is not confirmed: the time of the oldest such record, but not later
-//     than its delivery, because producers' clocks may be ahead.
-//   - If the lane was at the end of its log, according to an answer of the last minute: zero.
-//   - Otherwise the time of the first unread record or, until that is known, of the records that were read last.
-//     With brokers' times (LogAppendTime) no later record is older than that; with producers' times (CreateTime) a
-//     slow clock may write older ones.
+//   - If the lane has unsettled records, or records whose offset commit is not confirmed: the time of the
+//     oldest such record, but not later than its delivery, because producers' clocks may be ahead.
+//   - If the brokers said within the last minute that the lane is at the end of its log: zero.
+//   - Otherwise the time of the first unread record. Until the source knows that time: the time of the
+//     last fetched records. With the brokers' times (LogAppendTime) no later record is older than those;
+//     with producers' times (CreateTime) a producer with a slow clock may write older ones.
 //
-// A stopped lane never counts as settled. A lane is not reported if nothing was read since it was assigned and the
-// brokers have not reported whether it has unread records or how old they are, or if one of its records has no time.
+// A stopped lane never counts as finished. A lane is missing in the result if one of its records has no time.
+// A lane is also missing if nothing was read since the lane was assigned and the brokers have not yet answered
+// a request for its unread records.
 //
-// all is false while the group has not assigned lanes, and when no broker has answered for a minute: a disconnected
-// process may have lost lanes.
+// all is false while the group has not assigned lanes, and when no broker has answered for a minute: a
+// disconnected process may have lost lanes.
 func (s *Source) ages() (lanes []source.LaneAge, all bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, all = s.progress.ages(now)
@@ -53,7 +55,8 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age returns the time of the lane's oldest record that is not settled or not read; zero if there is none.
+// age returns the time of the lane's oldest record that is unsettled or unread. The time is zero if the lane
+// has no such record. known is false if the source cannot tell.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false
@@ -96,7 +99,8 @@ func (l *lane) atEnd(now time.Time) bool {
 	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
 }
 
-// time returns the broker's time of an unsettled record, but not later than its delivery; zero if it has none.
+// time returns the broker's time of an unsettled record, but not later than the delivery of the record. The
+// result is zero if the record has no time.
 func (r *record) time() time.Time {
 	if r.written.IsZero() || r.at.IsZero() {
 		return r.written
@@ -104,7 +108,7 @@ func (r *record) time() time.Time {
 	return earlier(r.written, r.at)
 }
 
-// time returns the time of a settled record; zero if it has none or is unsettled.
+// time returns the time of a settled record. The result is zero if the record has no time or is unsettled.
 func (s *slot) time() time.Time {
 	if s.settledTime == 0 {
 		return time.Time{}
@@ -120,23 +124,24 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// If a lane has unread records but does not move, because it is stopped, waits for a transaction, or has only a gap
-// before its end, the age of its unread records is unknown. The source then asks the brokers with separate requests.
+// A lane with unread records can make no progress: because the lane has stopped, because the lane waits for an
+// open transaction, or because only a gap is left before the end of the log. The age of its unread records is
+// then unknown, and the source requests that age from the brokers.
 
 // firstUnread is the brokers' answer about the first record after a lane's position.
 type firstUnread struct {
-	// at is the lane's position when the request was made, updated by each later request.
+	// at is the lane's position at the time of the request. Each new request sets it.
 	at    int64
 	since time.Time
-	// time is the record's time; zero if it is not known, or if there is no record.
+	// time is the time of the record; zero if the time is unknown or no record exists.
 	time time.Time
-	// none: the log had no record before its end, which was at end.
+	// none is true if the log had no record between at and end.
 	none bool
 	end  int64
 }
 
-// askUnread asks for the first record after the position of each standing lane whose age is otherwise unknown.
-// Unanswered requests are repeated later.
+// askUnread requests the first record after the position of each lane that makes no progress and whose age is
+// unknown. Unanswered requests are repeated later.
 func (s *Source) askUnread(ctx context.Context) {
 	for _, r := range s.progress.standing(time.Now()) {
 		found, err := s.brokers.firstBehind(ctx, r.lanePosition)
@@ -149,7 +154,7 @@ func (s *Source) askUnread(ctx context.Context) {
 	}
 }
 
-// standingLane is the position of a standing lane, and the end of its log at that time.
+// standingLane is the position of a lane that makes no progress, and the end of its log at that time.
 type standingLane struct {
 	lanePosition
 	end int64
@@ -174,7 +179,8 @@ func (p *progress) standing(now time.Time) []standingLane {
 	return all
 }
 
-// noteUnread stores the time of the first record after a position; zero if there is none.
+// noteUnread stores the time of the first record after a position. A zero time means that there is no such
+// record.
 func (p *progress) noteUnread(r standingLane, found time.Time) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		if u := &l.firstUnread; u.at == r.at && l.reached() == r.at {
@@ -183,8 +189,8 @@ func (p *progress) noteUnread(r standingLane, found time.Time) {
 	})
 }
 
-// firstBehind returns the time of the first record at or after a position, including records of open transactions; zero
-// if there is none.
+// firstBehind returns the time of the first record at or after a position, also if the record belongs to an
+// open transaction. The result is zero if there is no such record.
 func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, error) {
 	batches, err := b.firstBatches(ctx, r, true)
 	if err != nil || len(batches) == 0 {
@@ -198,7 +204,7 @@ var errNoTime = errors.New("the records have no time")
 // firstTime returns the time of the first record of the first batch. If the topic uses the brokers' times, this is the
 // time of the batch.
 func firstTime(batches []byte) (time.Time, error) {
-	const brokersTime = 1 << 3 // bit of a batch's attributes
+	const brokersTime = 1 << 3 // bit in the attributes of a batch
 	var batch kmsg.RecordBatch
 	if err := batch.ReadFrom(batches); err != nil {
 		return time.Time{}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reads returns a source of this world whose deliveries the test settles.
+// reads returns a source of this world. The test itself settles the deliveries of that source.
 func (w *world) reads(change func(*Config)) *reader {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
@@ -35,7 +35,7 @@ func (w *world) dated(partition int32, id string, at time.Time) {
 	w.produce(r)
 }
 
-// ages returns what a source reports, by lane.
+// ages returns the ages that a source reports, by lane.
 func ages(s *Source) (map[string]time.Time, bool) {
 	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
@@ -54,7 +54,7 @@ func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 	}
 }
 
-// awaitAges waits until a source reports exactly these lanes and knows all.
+// awaitAges waits until a source reports exactly these lanes and reports that the list is complete.
 func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 	w.t.Helper()
 	w.until(3*time.Minute, "the source reports the ages", func() bool {
@@ -65,7 +65,7 @@ func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 
 const lane0, lane1 = theTopic + "/0", theTopic + "/1"
 
-// longAgo returns a time of a record, to the millisecond.
+// longAgo returns a time some days ago, rounded to the millisecond as in a record.
 func longAgo(days int) time.Time {
 	return time.Now().Add(-time.Duration(days) * 24 * time.Hour).Truncate(time.Millisecond)
 }
@@ -170,7 +170,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 	inWorld(t, "trap_T63_a_lane_that_stands_still_is_never_settled", 2, func(t *testing.T, w *world) {
 		p, _ := w.lastMove(0, nil, func() {
-			if err := w.cluster.DeleteRecords(theTopic, 0, 30); err != nil { // all unread records
+			if err := w.cluster.DeleteRecords(theTopic, 0, 30); err != nil { // every unread record
 				t.Fatal(err)
 			}
 		})

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// begin is called with the group's offsets of new lanes before they are read. If the group has no offset and Start
-// applies to the lane, begin finds the start position and commits it. A lane whose start position is unknown waits;
-// other lanes continue.
+// begin is called with the group's offsets of new lanes before the lanes are read. If the group has no offset
+// for a lane and Start applies to that lane, begin finds the start position and commits it. A lane whose start
+// position is unknown waits; other lanes continue.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// given returns the lanes among partitions that have an offset, with the ids of their topics.
+// given returns the lanes for which found has an offset, with the topic ids of the lanes.
 func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {
@@ -48,7 +48,7 @@ func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartitio
 	return all
 }
 
-// noteBegin stores where lanes begin, and returns the lanes without an offset.
+// noteBegin stores the begin offset of each lane, and returns the lanes without an offset.
 func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
 	var missing []topicPartition
 	for topic, partitions := range found {
@@ -68,8 +68,8 @@ func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartit
 	return missing
 }
 
-// startOffsetsOf returns the start positions of lanes to which Start applied. Other lanes are missing in the result:
-// they begin at the beginning of their log, or wait.
+// startOffsetsOf returns the start positions of lanes to which Start applied. The result does not contain
+// lanes that begin at the beginning of their log, or that wait.
 func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartition) (map[topicPartition]int64, error) {
 	if !b.mayHaveStarts(missing) {
 		return nil, nil
@@ -78,7 +78,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 		return nil, err
 	}
 	found := map[topicPartition]int64{}
-	old := map[string]bool{} // topics that began earlier
+	old := map[string]bool{} // topics that the group joined earlier
 	for _, p := range missing {
 		at, fresh, known := b.startOf(p)
 		if known {
@@ -101,7 +101,8 @@ func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	return false
 }
 
-// startOf returns the start position of a lane. known is false if the lane begins at the beginning of its log, or waits.
+// startOf returns the start position of a lane. known is false if the lane begins at the beginning of its log,
+// or if the lane must wait.
 func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	id := b.topics.id(p.topic)
 	b.mu.Lock()
@@ -132,8 +133,9 @@ func (i *intake) wait(p topicPartition, why error) {
 	})
 }
 
-// clamp moves start positions that are no longer in the log to the beginning of the log, in topics that began earlier:
-// there the group has lost its offsets, so it is unknown which records were read.
+// clamp corrects start positions in topics that the group joined earlier. A position that is no longer in the
+// log moves to the beginning of the log. There the group has lost its offsets, so the source does not know
+// which records were read.
 func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {
@@ -163,7 +165,7 @@ func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, 
 	return nil
 }
 
-// logBegin logs the assigned partitions and the offset where each begins.
+// logBegin logs the assigned partitions with their begin offsets.
 func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	var all []held
 	for topic, partitions := range offsets {
@@ -174,7 +176,8 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// toBegin returns living lanes and where they begin, by owner.
+// toBegin returns the positions in found that belong to lanes which this process still has, by the owner of
+// the lane. Reading begins at these positions.
 func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	all := map[owner]map[topicPartition]pending{}
 	for l := range c.lanes.each {
@@ -190,7 +193,8 @@ func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 	return all
 }
 
-// starts commits where lanes begin, on behalf of their owner, after writing it to the store.
+// starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
+// owner.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
 	all := c.toBegin(found)
 	if err := c.positions.keep(ctx, all); err != nil {

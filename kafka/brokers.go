@@ -18,15 +18,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// silence is how long no broker may have answered before the source counts as unreachable. silence is longer
-// than a heartbeat, because heartbeats are the only requests while all lanes are paused.
+// silence is the time without any answer of a broker after which the source counts as unreachable. silence is
+// longer than a heartbeat, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
-// brokers is the client for requests and commits. brokers is not a member of the group. brokers knows the
-// brokers' answers and nothing about lanes and topics.
+// brokers is the client for requests and commits. It is not a member of the group, and it holds no state of
+// lanes or topics.
 type brokers struct {
 	config     *Config
-	dial       dialer // set by tests: another network
+	dial       dialer // tests set another network here
 	lastDial   hook.LastDial
 	warnings   hook.Warnings
 	unanswered hook.UnansweredCommits
@@ -37,7 +37,7 @@ type brokers struct {
 	closed bool
 }
 
-// open creates the client if there is none, and then calls begun. open returns false if the source is
+// open creates the client if no client exists, and then calls begun. open returns false if the source is
 // closed.
 func (b *brokers) open(begun func()) (bool, error) {
 	b.mu.Lock()
@@ -60,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// shut prevents further clients. shut reports whether there is a client.
+// shut prevents the creation of clients. shut reports whether a client exists.
 func (b *brokers) shut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +68,6 @@ func (b *brokers) shut() bool {
 	return b.asking != nil
 }
 
-// close closes the client.
 func (b *brokers) close() {
 	if client := b.client(); client != nil {
 		client.Close()
@@ -78,7 +77,7 @@ func (b *brokers) close() {
 // dialer connects to a broker.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// common returns the options of every connection.
+// common returns the client options that all connections share.
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
@@ -98,7 +97,7 @@ func (b *brokers) options() []kgo.Opt {
 	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
-// unreachable returns the error for brokers that do not answer.
+// unreachable returns the error to report if the brokers do not answer.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
 	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {
@@ -107,7 +106,8 @@ func (b *brokers) unreachable(err error) error {
 	return fmt.Errorf("kafka: none of the brokers %v can be reached; check that they run, that the addresses are right, and that TLS and SASL match their listener: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
 }
 
-// connectionError is why no broker could be asked. Its text is the more specific cause; errors.Is finds both.
+// connectionError says why no broker could be asked: dialed is the error of the connection, asked the error of
+// the request. Its text is the more specific of the two; errors.Is finds both.
 type connectionError struct{ dialed, asked error }
 
 func (e connectionError) Error() string {
@@ -120,13 +120,14 @@ func (e connectionError) Error() string {
 
 func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
 
-// Timestamps that request the ends of a partition.
+// Special timestamps in a ListOffsets request: they ask for the end and the beginning of a partition.
 const (
 	atEnd   = -1
 	atBegin = -2
 )
 
-// entryOf returns the entry of a topic in a request, and adds one if it is missing. index maps topics to their entries.
+// entryOf returns the entry of a topic in a request, and adds the entry if it is missing. index maps topics to
+// their entries.
 func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
 	at, known := index[topic]
 	if !known {
@@ -137,7 +138,7 @@ func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T
 	return &(*all)[at]
 }
 
-// listOffsets requests offsets. Partitions with an error are missing in the result.
+// listOffsets requests the offsets at a timestamp. Partitions with an error are missing in the result.
 func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, at int64, committed bool) (map[topicPartition]int64, error) {
 	if len(partitions) == 0 {
 		return nil, nil
@@ -177,7 +178,7 @@ func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
 	return len(batches) > 0, err
 }
 
-// firstBatches returns the first batches that a fetch finds at a position; nil if there are none.
+// firstBatches returns the first batches that a fetch finds at a position; nil if the fetch finds none.
 func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted bool) ([]byte, error) {
 	leader, err := b.leader(ctx, r.topicPartition)
 	if err != nil {
@@ -213,14 +214,14 @@ func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted 
 	return nil, nil
 }
 
-// noLeaderError is why no broker can be asked about a partition.
+// noLeaderError says why no broker can be asked about a partition.
 type noLeaderError struct{ err error }
 
 func (e noLeaderError) Error() string { return "no broker is its leader: " + e.err.Error() }
 
 func (e noLeaderError) Unwrap() error { return e.err }
 
-// leader returns the broker to ask about a partition.
+// leader returns the broker that leads a partition.
 func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, error) {
 	known, err := kadm.NewClient(b.client()).Metadata(ctx, p.topic)
 	if err != nil {
@@ -247,8 +248,8 @@ func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error
 	return offsets, err
 }
 
-// metadataOf returns a request for topics by name. metadataOf is used because kadm answers from
-// a cache.
+// metadataOf returns a metadata request for topics by name. The package does not use kadm for this, because
+// kadm answers from a cache.
 func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, topic := range topics {
@@ -259,8 +260,8 @@ func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	return request
 }
 
-// untilKnown repeats a request for a short time if the answer is that a topic is unknown; brokers may answer this for a
-// topic that was just created.
+// untilKnown repeats ask for a short time while the answer is that a topic is unknown. Brokers may answer this
+// for a topic that was just created.
 func untilKnown(ctx context.Context, err error, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		timing.Wait(ctx, newTopic/10)

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Each cause of redelivered messages, as it happens with this broker: in the end each message has one effect, everything
-// is settled, and the redelivered messages were counted as duplicates.
+// The test reproduces each cause of redelivered messages with this broker. At the end each message has had one
+// effect, everything is settled, and the redelivered messages were counted as duplicates.
 func TestCausesOfDuplicates(t *testing.T) {
 	ids := numbered("m", 1, 30)
 	for name, cause := range map[string]func(*world) *process{
@@ -43,12 +43,12 @@ func TestCausesOfDuplicates(t *testing.T) {
 	}
 }
 
-// producerRetry: a producer gets no answer and sends again, in a new session.
+// producerRetry: a producer gets no answer and writes its records again in a new session.
 func producerRetry(w *world) *process {
 	p := w.start(count, nil, nil)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 3})
 	for _, id := range numbered("m", 1, 30) {
-		for range 2 { // the first attempt arrives although its answer is an error
+		for range 2 { // the record is written although the answer is an error
 			c := w.client(kgo.RecordRetries(0), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
 			if c.ProduceSync(context.Background(), order(0, id)).FirstErr() == nil {
 				break
@@ -59,7 +59,8 @@ func producerRetry(w *world) *process {
 	return p
 }
 
-// relayRetry: the relay of an outbox dies before it stores what it sent, and sends some messages again.
+// relayRetry: the relay of an outbox dies before it stores which messages it has sent, and sends some of them
+// again.
 func relayRetry(w *world) *process {
 	p := w.start(count, nil, nil)
 	w.publish(0, numbered("m", 1, 20)...)
@@ -73,7 +74,7 @@ func crashAt(w *world, point faults.Point) *process {
 	return w.start(count, nil, nil)
 }
 
-// rebalance: a member is frozen for longer than its session, in the middle of its work.
+// rebalance: a member freezes while it handles messages, for longer than its session timeout.
 func rebalance(w *world) *process {
 	s := newStuck()
 	w.publish(0, numbered("m", 1, 15)...)
@@ -119,17 +120,17 @@ func hiddenSuccess(w *world) *process {
 	if lost != 3 {
 		w.t.Errorf("%d answers were lost", lost)
 	}
-	w.publish(0, "m0001", "m0030") // and a producer that timed out in the same way
+	w.publish(0, "m0001", "m0030") // as after the timeout of a producer
 	return p
 }
 
-// refusedOffset: the group refuses the offset, and its member leaves.
+// refusedOffset: the group refuses an offset, and the member then leaves the group.
 func refusedOffset(w *world) *process {
 	fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 	w.publish(0, numbered("m", 1, 30)...)
 	first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
 	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
-	_ = first.leave() // reports that its offsets are not committed
+	_ = first.leave() // leave reports that offsets are not committed
 	fault.Remove()
 	return w.start(count, nil, nil)
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// commits commits the offsets of lanes to the group. All callers that wait for a commit share the next one. Only one
-// commit is in progress at a time, and none is cancelled, because two commits on two connections could reach the broker
-// in the wrong order.
+// commits commits the offsets of lanes to the group. All callers that wait for a commit share the next commit.
+// Only one commit is in progress at a time, and no commit is cancelled: two commits on two connections could
+// reach the broker in the wrong order.
 //
-// Settlements within the commit interval are committed together by the next commit, and no caller waits for it;
-// otherwise each of a few messages would cause a commit. So the group learns of them later, and after a crash they are
-// delivered again. While commits fail, each settlement waits for one, so that the caller of Settle gets the error.
+// If acks follow a commit within the commit interval, the next commit contains all of them, and no caller
+// waits for that commit; otherwise each of a few messages would cause a commit. The price: the group learns of
+// these acks later, and after a crash their records are delivered again. While commits fail, each call of
+// Settle waits for a commit and returns its error.
 type commits struct {
 	config  *Config
 	brokers *brokers
@@ -29,7 +30,7 @@ type commits struct {
 	intake  *intake
 	member  *member
 	faults  *faultList
-	// positions are written to the store before offsets are committed.
+	// positions writes positions to the store before the offsets are committed.
 	positions *positions
 	// startWords returns the metadata that is committed with the offsets of a topic.
 	startWords func(topic string) []string
@@ -38,12 +39,12 @@ type commits struct {
 
 	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
 	next    *round
-	began   time.Time // when the last round began
-	failing time.Time // when rounds began to fail; zero if the last one succeeded
-	told    time.Time // when the failure was last reported
+	began   time.Time // start of the last round
+	failing time.Time // time of the first failed round; zero if the last round succeeded
+	told    time.Time // time of the last report of a failure
 }
 
-// round is a commit of all lanes that are dirty when it begins.
+// round is one commit of all lanes that are dirty at its start.
 type round struct {
 	done chan struct{}
 	err  error
@@ -51,15 +52,15 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// due reports whether a settlement must be committed at once.
+// due reports whether an ack must be committed at once.
 func (c *commits) due(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// ended stores how a round ended. ended reports whether a failure must be reported now, because perhaps no caller waits
-// for a round.
+// ended stores the result of a round. ended returns true if the failure must be reported now, because possibly
+// no caller waits for a round.
 func (c *commits) ended(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +77,7 @@ func (c *commits) ended(err error, now time.Time) (tell bool) {
 	return tell
 }
 
-// ask requests a round that begins after the call.
+// ask requests a round. The round begins after the call of ask.
 func (c *commits) ask() *round {
 	c.mu.Lock()
 	r := c.next
@@ -85,7 +86,7 @@ func (c *commits) ask() *round {
 	return r
 }
 
-// wait waits for a round that begins after the call.
+// wait waits for a round that begins after the call of wait.
 func (c *commits) wait(ctx context.Context) error { return c.ask().wait(ctx) }
 
 func (r *round) wait(ctx context.Context) error {
@@ -113,7 +114,8 @@ func (c *commits) begin() *round {
 	return r
 }
 
-// run commits until life ends: on request, and once per interval for settlements that no caller waits for.
+// run runs the rounds until life ends. A round begins when a caller requests it, and once per interval for
+// acks that no caller waits for.
 func (c *commits) run(life context.Context) {
 	ticker := time.NewTicker(c.config.CommitInterval)
 	defer ticker.Stop()
@@ -155,7 +157,8 @@ func (c *commits) commit(ctx context.Context) error {
 	return errs
 }
 
-// renewed returns the member's current owner, for changes without a callback.
+// renewed returns the member's current identity, because with NextGen the member's epoch changes without a
+// callback.
 func (c *commits) renewed() *owner {
 	client := c.member.current()
 	if client == nil || !c.config.NextGen {
@@ -184,7 +187,7 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 	return request
 }
 
-// answered stores the group's answers.
+// answered processes the group's response to a commit.
 func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
@@ -206,7 +209,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 	return errs
 }
 
-// partitionOf finds a partition in a response, which may name its topic by id.
+// partitionOf finds a partition in a response. The response may contain the topic's id in place of its name.
 func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pending) topicPartition {
 	if topic.Topic != "" {
 		return topicPartition{topic.Topic, partition}
@@ -219,12 +222,13 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 	return topicPartition{}
 }
 
-// againAfter is the delay before offsets are committed again that the group refused during a rebalance.
+// againAfter is the delay before the next attempt to commit an offset that the group refused during a
+// rebalance.
 const againAfter = 50 * time.Millisecond
 
-// last commits all settlements before the source ends. The group refuses commits of a generation that has just ended;
-// then last waits for the callback that renews the lanes' owners, but at most lastCommit and half of the remaining time.
-// The other half is for leaving the group.
+// last commits all acks before the source ends. The group refuses commits of a generation that has just ended.
+// Then last waits for the callback that renews the lanes' owners, but at most for lastCommit and for half of
+// the remaining time. The other half is for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {
@@ -235,7 +239,7 @@ func (c *commits) last(ctx context.Context) error {
 	for {
 		err := c.wait(ctx)
 		waits := c.awaitsGeneration()
-		if waits == nil && !staleGeneration(err) { // the next generation may have begun in the meantime
+		if waits == nil && !staleGeneration(err) { // the next generation may have begun after the commit
 			return err
 		}
 		select {
@@ -263,9 +267,10 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 	return kmsg.StringPtr(strings.Join(words, " "))
 }
 
-// A commit that is not answered in time is sent again on another connection. The broker may carry out the first commit
-// after later ones: then the group's offset goes back, and no client learns of it. No client can prevent that. The
-// markers absorb the redelivered records. Lanes are committed again for some time, so that a quiet partition does not
+// A commit that is not answered in time is sent again on another connection. The broker may carry out the
+// first commit after later ones. Then the group's offset goes back, and no client learns of that. No client
+// can prevent this. The markers in the store absorb the redelivered records. For some time after such a
+// commit, the offsets of all lanes are committed repeatedly, so that a partition without new records does not
 // keep the old offset.
 
 const (
@@ -275,7 +280,8 @@ const (
 	againEvery = 5 * time.Second
 )
 
-// uncertain reports whether a lane must be committed again although the group has confirmed its offset.
+// uncertain reports whether the lane's offset must be committed again although the group has confirmed that
+// offset.
 func (l *lane) uncertain(now time.Time) bool {
 	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
 }
@@ -286,12 +292,12 @@ type pending struct {
 	at    position
 	owner owner
 	topic [16]byte
-	// kept is the position that the store must have for the lane; -1 if unknown.
+	// kept is the position that the store must contain for the lane; -1 if that position is unknown.
 	kept int64
 }
 
-// toCommit returns the lanes with unconfirmed offsets, by owner. late is true if an older commit may still be carried
-// out (see lateness). renewed is the member's current owner, for changes without a callback.
+// toCommit returns the lanes with unconfirmed offsets, by owner. late is true if the broker may still carry
+// out an older commit (see lateness). renewed is the member's current identity; see the method renewed.
 func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pending{}
@@ -311,17 +317,17 @@ func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 	return all
 }
 
-// renewEpoch updates the epoch of the lane's owner. With KIP-848 a member's epoch rises with a heartbeat and without a
-// callback. A lane that is not gone was not given up in between, because the callbacks that give lanes up return before
-// the brokers learn of it.
+// renewEpoch updates the epoch of the lane's owner. With KIP-848 a heartbeat raises the epoch of a member,
+// without a callback. A lane that is not marked as gone still belongs to this member: the callbacks that give
+// lanes up return before the brokers learn of it.
 func (l *lane) renewEpoch(now owner) {
 	if !l.gone && l.refused == l.owner && l.owner.member == now.member {
 		l.owner = now
 	}
 }
 
-// note stores the answer for one lane. lost is why the lane is lost, or empty. why is set if the offset is not committed
-// but may be later. The caller holds lanes.mu.
+// note stores the group's answer for one lane. lost is the reason why the lane is lost, or empty. why is set
+// if the offset is not committed now but may be committed later. The caller holds lanes.mu.
 func (c *commits) note(of pending, err error) (lost string, why error) {
 	switch {
 	case err == nil:
@@ -333,8 +339,8 @@ func (c *commits) note(of pending, err error) (lost string, why error) {
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
 	case staleGeneration(err):
-		// A newer generation exists and this member is in it: its callback decides whether this process keeps the lane.
-		// No commit is tried before that.
+		// A newer generation exists and this member belongs to it. The callback of that generation decides
+		// whether this process keeps the lane. Until then, the offset is not committed again.
 		if of.lane.refused != of.owner {
 			of.lane.refused, of.lane.refusedAt = of.owner, time.Now()
 		}

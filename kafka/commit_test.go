@@ -20,7 +20,7 @@ import (
 type requests struct {
 	mu   sync.Mutex // guards the fields below
 	of   map[kmsg.Key]int
-	asks map[string]int // requests for ends of logs, by partition and timestamp
+	asks map[string]int // number of requests for the ends of logs, by partition and timestamp
 }
 
 func (w *world) counted() *requests {
@@ -133,7 +133,7 @@ func TestTheEndsOfLogsAreAskedOfOwnPartitions(t *testing.T) {
 		asked.mu.Lock()
 		defer asked.mu.Unlock()
 		for what, n := range asked.asks {
-			if n > 125 { // two timestamps for the end, once a second
+			if n > 125 { // one request a second for each of the two timestamps
 				t.Errorf("partition %s was requested %d times within a minute", what, n)
 			}
 		}
@@ -229,7 +229,7 @@ func TestAnOffsetIsNobodysName(t *testing.T) {
 		w.publish(0, "0", "1", "2", "3")
 		w.runs(nil)
 		w.close()
-		// The new leader lacks the last two records and has other records instead.
+		// The new leader does not have the last two records; it has other records in their place.
 		elected := newWorld(t, 1, kfake.Ports(19093))
 		elected.store = w.store
 		elected.publish(0, "0", "1", "other 2", "other 3", "2")

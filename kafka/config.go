@@ -15,33 +15,34 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// Format is how a record becomes a message.
+// Format defines how a record is converted to a message.
 type Format uint8
 
 // Formats of records.
 const (
-	// Records: key, headers and value become key, headers and body unchanged. CloudEvents in binary mode are recognised
-	// by their ce_ headers, which become ce- headers. The default.
+	// Records copies key, headers and value of the record unchanged to key, headers and body of the message.
+	// CloudEvents in binary mode are recognised by their ce_ headers, which become ce- headers. The default.
 	Records Format = iota
-	// CloudEvents: like Records; in addition, a record with content-type application/cloudevents+json is an event in
-	// structured mode: its attributes become ce- headers, and its data the body.
+	// CloudEvents does the same as Records, and also decodes events in structured mode: if a record has the
+	// content-type application/cloudevents+json, its attributes become ce- headers and its data becomes the
+	// body.
 	CloudEvents
 )
 
-// LostRecords is what happens if records were deleted before they were read.
+// LostRecords is the reaction to records that were deleted before they were read.
 type LostRecords uint8
 
 // Reactions to lost records.
 const (
-	// Halt: the partition stops, the log repeats it once a minute, and an operator sets the group's offset. Other
-	// partitions continue. The default.
+	// Halt stops the partition. The log repeats the fault once a minute until an operator sets the group's
+	// offset. Other partitions continue. The default.
 	Halt LostRecords = iota
-	// GoOn: the loss is logged with its offsets, and the partition continues with the first record that still exists.
+	// GoOn logs the lost offsets and continues the partition at the first record that still exists.
 	GoOn
 )
 
-// Config says what to read, with which group, and from where. The zero value of a field is its default. New reports all
-// faults at once.
+// Config describes what the source reads and how. The zero value of a field is its default. New reports all
+// faults of a Config at once.
 type Config struct {
 	// Brokers are the brokers to contact first, as host:port. Required.
 	Brokers []string
@@ -56,8 +57,8 @@ type Config struct {
 	// Group is the consumer group. Required. Each consumer needs its own group: two consumers in one group would each
 	// get only some of the messages.
 	Group string
-	// Instance, if set, makes the member static (group.instance.id): a restart within SessionTimeout causes no
-	// rebalance. Instance must be unique in the group.
+	// Instance, if set, makes the member static (group.instance.id): a process that restarts within
+	// SessionTimeout causes no rebalance. Instance must be unique in the group.
 	Instance string
 	// NextGen uses the broker-side rebalance protocol of KIP-848 (brokers 4.0 and later) instead of the client-side
 	// cooperative protocol. With older brokers the source falls back to the cooperative protocol.
@@ -65,11 +66,11 @@ type Config struct {
 	// SessionTimeout is the time after which a silent member loses its lanes; default 45 s. With NextGen the brokers'
 	// setting applies.
 	SessionTimeout time.Duration
-	// RevokeTimeout is how long a lane may finish its work after it was revoked; default 20 s. RevokeTimeout must be
-	// shorter than the group's rebalance timeout of 60 s.
+	// RevokeTimeout is how long the handlers of a revoked lane may take to finish their messages; default 20
+	// s. RevokeTimeout must be shorter than the group's rebalance timeout of 60 s.
 	RevokeTimeout time.Duration
-	// Start is where a topic begins when the group first joins it; default: the beginning of the topic. Start needs a
-	// store that keeps positions.
+	// Start is the position at which the source begins to read a topic when the group first joins that topic;
+	// default: the beginning of the topic. Start needs a store that keeps positions.
 	Start Start
 	// CommitInterval is how often offsets are committed to the group; default 1 s. The offsets of a lane that is revoked
 	// or closed are committed at once. After a crash, messages since the last commit are delivered again, as duplicates.
@@ -80,21 +81,22 @@ type Config struct {
 	ReadUncommitted bool
 	// Format is how a record becomes a message; default Records.
 	Format Format
-	// MaxRecord is the longest value, in bytes, that is read as a message; default 16 MiB. A longer value is rejected as
-	// too large.
+	// MaxRecord is the longest value, in bytes, that is read as a message; default 16 MiB. A record with a
+	// longer value is rejected as too large.
 	MaxRecord int
-	// MaxBatch is the largest size of a batch of records, in bytes after decompression; default 32 MiB, or more if a
-	// record of MaxRecord needs it. A larger batch stops its partition, and the log says how to continue. Reading a
-	// batch takes about four times its size in memory, because it is decompressed. This limits the memory that the
-	// source needs in addition to the consumer's MaxUnacked.
+	// MaxBatch is the largest size of a batch of records, in bytes after decompression; default 32 MiB, or
+	// more if a record of MaxRecord needs more. A larger batch stops its partition, and the log says how to
+	// continue. Reading a batch takes about four times the size of the batch in memory, because the batch is
+	// decompressed. MaxBatch limits the memory that the source needs in addition to the consumer's MaxUnacked.
 	MaxBatch int
-	// MaxFetch is the largest compressed size, in bytes, that one broker sends in a response; MaxPartitionFetch is the
-	// limit for one partition. The defaults follow from the consumer's MaxUnacked.Bytes: a quarter of it shared by all
-	// brokers, between 1 and 16 MiB for each broker, and 1 MiB for a partition.
+	// MaxFetch is the largest compressed size, in bytes, that one broker sends in a response;
+	// MaxPartitionFetch is the limit for one partition. The defaults follow from the consumer's
+	// MaxUnacked.Bytes: all brokers together may send a quarter of that, each broker between 1 and 16 MiB, and
+	// a partition 1 MiB.
 	MaxFetch, MaxPartitionFetch int
-	// DeadLetters is the topic for dead letters; empty for none. Records keep key, value and headers, and get
-	// HeaderReason and related headers. The topic must not be one of Topics, and is not read even if TopicPattern
-	// matches it.
+	// DeadLetters is the topic for dead letters; empty for none. A dead letter has the key, value and headers
+	// of its record, and in addition HeaderReason and related headers. DeadLetters must not be one of Topics.
+	// The source does not read it even if TopicPattern matches it.
 	DeadLetters string
 	// TLS, if set, is used for every connection.
 	TLS *tls.Config
@@ -102,57 +104,61 @@ type Config struct {
 	SASL []sasl.Mechanism
 	// ClientID is the name that brokers use in logs and quotas; default "semel".
 	ClientID string
-	// Rack is the location of this process, as in the brokers' setting broker.rack: a partition is read from a replica
-	// there, if the brokers allow it.
+	// Rack is the location of this process, as in the brokers' setting broker.rack. If the brokers allow it,
+	// the source reads a partition from a replica in the same rack.
 	Rack string
-	// Options are further options of franz-go for every client. New rejects options that would break a guarantee, and
-	// options that have a field here, and names them. To check the options, New creates a client with them that connects
-	// to no broker.
+	// Options are further options of franz-go for every client. New rejects options that would break a
+	// guarantee, and options for which this Config has a field; its error names them. To check the options,
+	// New creates a client that does not connect.
 	Options []kgo.Opt
 	// Logger receives the client's warnings; default slog.Default().
 	Logger *slog.Logger
-	// Observe, if set, is called about once a second with the state of every lane, and at once when a lane is assigned
-	// or lost. Observe must not block.
+	// Observe, if set, is called with the state of every lane about once a second, and at once when a lane is
+	// assigned or lost. Observe must not block.
 	Observe func([]LaneState)
 }
 
-// Start is where a topic begins when the group first joins it and has no offset. Start is used once: the resulting
-// offsets are kept in the consumer's store. Partitions that are added later, and a topic that is deleted and created
-// again, are read from their beginning. The zero value means the beginning of the topic.
+// Start is where a topic begins when the group first joins it and has no offset. Start is used once: the
+// resulting offsets are kept in the consumer's store. Partitions that are added later are read from their
+// beginning; so is a topic that was deleted and created again. The zero value means the beginning of the
+// topic.
 type Start struct {
 	// Now begins after the last existing record.
 	Now bool
-	// At begins at the first record with this time or a later one. The time of a record is set by its producer, or by
-	// the broker if the topic has message.timestamp.type=LogAppendTime.
+	// At begins at the first record with this time or a later time. The producer sets the time of a record, or
+	// the broker does if the topic has message.timestamp.type=LogAppendTime.
 	At time.Time
-	// Group begins at the committed offsets of another group. A partition without such an offset begins at its
-	// beginning. If that group does not exist, the partitions wait, and Fetch returns an error.
+	// Group begins at the committed offsets of another group. A partition for which that group has no offset
+	// is read from its beginning. If that group does not exist, the partitions wait, and Fetch returns an
+	// error.
 	Group string
 }
 
-// LaneState is the state of a lane that this process owns.
+// LaneState is the state of a lane that is assigned to this process.
 type LaneState struct {
 	Topic     string
 	Partition int32
-	// Committed is the group's offset, Delivered the offset after the last delivered record, End the last known end of
-	// the partition; -1 if not known yet.
+	// Committed is the group's offset, Delivered the offset after the last delivered record, and End the last
+	// known end of the partition. A value that is not known yet is -1.
 	Committed, Delivered, End int64
-	// Unsettled is the number of unsettled deliveries. Oldest is when the oldest of them was delivered; zero if there is
-	// none.
+	// Unsettled is the number of unsettled deliveries. Oldest is the delivery time of the oldest of them; zero
+	// if there is none.
 	Unsettled int
 	Oldest    time.Time
-	// Paused: the engine has paused the lane.
+	// Paused is true while the consumer has paused the lane.
 	Paused bool
-	// HeldUp: the lane has records, but an open transaction prevents their delivery.
+	// HeldUp is true if the lane has records that cannot be delivered because of an open transaction.
 	HeldUp bool
-	// Fault is why the lane has stopped while other lanes continue; nil if it has not stopped.
+	// Fault is the reason why the lane has stopped while other lanes continue; nil if the lane has not
+	// stopped.
 	Fault error
-	// Lost: the lane was just lost or given back. No further state of it follows.
+	// Lost is true in the last report of a lane: the lane was just lost or given back.
 	Lost bool
 }
 
-// HeaderWas is the prefix for headers of a dead letter whose record was a dead letter itself: the value of HeaderTopic
-// of the earlier letter is in "semel-was-topic", and so on, for up to four earlier letters.
+// HeaderWas is the prefix for headers of a dead letter whose record was itself a dead letter. The header
+// "semel-was-topic" has the value that HeaderTopic had in the earlier dead letter, and so on, for up to four
+// earlier dead letters.
 const HeaderWas = deadletter.HeaderWas
 
 // Headers that are added to a dead letter.
@@ -179,12 +185,13 @@ func (l LostRecords) String() string {
 
 // Headers that the source adds to a delivery.
 const (
-	// HeaderTombstone has the value "true" if the record's value was null. The body is then empty, as for a value of 0
-	// bytes.
+	// HeaderTombstone is "true" if the value of the record was null. The body is then empty, as for a value of
+	// 0 bytes.
 	HeaderTombstone = message.HeaderTombstone
-	// HeaderLength is the length of the value in bytes, as a decimal number, of a record that is too large, and of a
-	// dead letter that was cut because its topic does not accept records of that size. A record that arrives with this
-	// header is such a cut dead letter, and is rejected as too large.
+	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has it if its
+	// record is too large. A dead letter has it if the dead letter was cut because its topic does not accept
+	// records of that size. A record that arrives with this header is such a cut dead letter, and is rejected
+	// as too large.
 	HeaderLength = semelheader.Length
 )
 
@@ -196,7 +203,7 @@ func (c *Config) isolation() kgo.Opt {
 	return kgo.FetchIsolationLevel(kgo.ReadCommitted())
 }
 
-// ends returns the offsets where these topics currently end for this configuration.
+// ends returns the current end offsets of these topics, for the isolation level of this configuration.
 func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
 	list := ask.ListCommittedOffsets
 	if c.ReadUncommitted {

@@ -30,8 +30,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// wire is a process's connection to the brokers, in memory. While frozen it keeps what was written and delivers it after
-// the thaw, as a network does. Once cut it behaves like the connection of a killed process.
+// wire is a process's connection to the brokers, in memory. A frozen wire keeps the written bytes and delivers
+// them after the thaw, as a network does. A cut wire behaves like the connection of a killed process.
 type wire struct {
 	network *kfake.VirtualNetwork
 	// latency applies to each write, in either direction.
@@ -71,9 +71,9 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return near, nil
 }
 
-// pump copies bytes in one direction. A greeting passes a frozen wire, too: the client requests the API versions of a
-// new connection without a way to interrupt it, and may hold a lock meanwhile. A goroutine that waits for a lock stops
-// virtual time, so the thaw would never come.
+// pump copies bytes in one direction. A greeting passes a frozen wire, too: the client requests the API
+// versions of a new connection without a way to interrupt the request, and may hold a lock meanwhile. Another
+// goroutine that waits for this lock stops virtual time, so the thaw would never come.
 func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
@@ -94,9 +94,9 @@ func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	}
 }
 
-// pass waits for the latency and while the wire is frozen, and reports whether it is not cut. Both waits end with done:
-// a client that gives up a dial waits for its end while it holds a lock, and a goroutine that waits for that lock stops
-// virtual time.
+// pass waits for the latency, and for the thaw if the wire is frozen. It returns false if the wire is cut.
+// Both waits end with done: a client that gives up a dial holds a lock until the dial returns, and a goroutine
+// that waits for that lock stops virtual time.
 func (w *wire) pass(done <-chan struct{}) bool {
 	if w.latency > 0 {
 		select {
@@ -183,8 +183,8 @@ func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
 	})
 }
 
-// A dial that was given up and continued to wait would stop virtual time: the client waits for its end while it holds a
-// lock.
+// A dial must end as soon as the client gives it up. Otherwise virtual time would stop, because the client
+// holds a lock until the dial returns.
 func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
 	for name, frozen := range map[string]bool{"during its latency": false, "on a frozen wire": true} {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {
@@ -287,7 +287,7 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 	}
 	t.Run("a wrong password", func(t *testing.T) {
 		c.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
-			response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse) // as Kafka answers; kfake closes the connection
+			response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse) // kfake would close the connection; Kafka sends this answer
 			response.ErrorCode = kerr.SaslAuthenticationFailed.Code
 			return response, nil, true
 		})

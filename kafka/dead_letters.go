@@ -23,10 +23,10 @@ type deadLetters struct {
 	config     *Config
 	brokers    *brokers
 	deliveries *deliveries
-	life       context.Context // ends when no further letter may be written
+	life       context.Context // ends when dead letters may no longer be written
 	current    *producer.Current
 	consumer   string // set by prepareDeadLetters
-	// batch is the largest allowed size of a batch of letters.
+	// batch is the largest allowed size of a batch of dead letters.
 	batch atomic.Int32
 }
 
@@ -39,8 +39,8 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 	return letters
 }
 
-// letterWait is how long a settlement waits for dead letters. A letter that is not confirmed by then continues, and the
-// next settlement waits for it again; the acks of other lanes do not wait for it.
+// letterWait is how long Settle waits for dead letters. If a dead letter is not confirmed by then, its writing
+// goes on and the next Settle waits for it again. Acks of other lanes do not wait for dead letters.
 const letterWait = 5 * time.Second
 
 // prepareDeadLetters implements source.Info.DeadLetters. prepareDeadLetters returns an error if
@@ -53,8 +53,8 @@ func (s *Source) prepareDeadLetters(consumer string) error {
 	return nil
 }
 
-// write copies deliveries to the topic for dead letters and waits until all replicas have them. write returns
-// the deliveries whose letters could not be written or are not confirmed yet.
+// write copies deliveries to the topic for dead letters and waits until all replicas have the copies. write
+// returns the deliveries whose dead letters could not be written or are not confirmed yet.
 func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	return left, failed.join(d.config.DeadLetters)
 }
 
-// outcome waits for the outcome of a letter. A nil letter means that its delivery is settled.
+// outcome waits for the outcome of a dead letter. If letter is nil, the delivery is already settled.
 func outcome(ctx context.Context, letter *producer.Pending) error {
 	if letter == nil {
 		return nil
@@ -92,7 +92,8 @@ func outcome(ctx context.Context, letter *producer.Pending) error {
 	}
 }
 
-// send writes the dead letter of a delivery, or returns the one in progress; nil if the delivery is settled.
+// send writes the dead letter of a delivery. If that dead letter is already in progress, send returns it and
+// writes nothing. The result is nil if the delivery is settled.
 func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
@@ -103,14 +104,15 @@ func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 		sent.Answer(err)
 		return sent
 	}
-	// The letter needs its own context: a record that is cancelled after it was sent may still be written.
+	// The dead letter needs a context of its own: a record that is cancelled after it was sent may still be
+	// written.
 	letter := deadletter.New(d.config.DeadLetters, d.consumer, raw, v)
 	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: sent.Answer, Cut: deadletter.Cut, WasCut: d.logCut})
 	return sent
 }
 
-// letterOf returns the letter of an unsettled record. letterOf also returns the record to copy if the letter must be
-// written.
+// letterOf returns the dead letter of an unsettled record. If that dead letter must be written, begun is true
+// and raw is the record to copy.
 func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
 	d.lanes.with(func([]*lane) {
 		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
@@ -121,7 +123,7 @@ func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, 
 	return raw, l, begun
 }
 
-// logCut logs that a letter was cut.
+// logCut logs that a dead letter was cut.
 func (d *deadLetters) logCut(letter *kgo.Record) {
 	said := deadletter.Headers(letter)
 	d.config.Logger.Warn("a dead letter was cut, because the topic does not accept records of its size; the row in the store has the whole message. Raise the topic's max.message.bytes to keep whole dead letters",
@@ -129,8 +131,8 @@ func (d *deadLetters) logCut(letter *kgo.Record) {
 		"topic", said[HeaderTopic], "partition", said[HeaderPartition], "offset", said[HeaderOffset], "bytes", said[HeaderLength])
 }
 
-// askSize asks for the largest batch that the topic for dead letters accepts. Without an answer, a refused batch is sent
-// record by record.
+// askSize requests the largest batch size that the topic for dead letters accepts. If the brokers do not
+// answer, a refused batch is sent record by record.
 func (d *deadLetters) askSize(ctx context.Context) {
 	if d.config.DeadLetters == "" {
 		return
@@ -147,8 +149,8 @@ func (d *deadLetters) askSize(ctx context.Context) {
 	d.batch.Store(int32(min(max(size, producer.LeastBatch), producer.LargestBatch)))
 }
 
-// complaints collects the dead letters of one settlement that are not written yet: one error for each cause, with the
-// first letter and the number of letters.
+// complaints collects the errors of dead letters that one call of Settle could not write. It keeps one error
+// per cause, with the first dead letter and the number of dead letters.
 type complaints struct{ all []complaint }
 
 type complaint struct {
@@ -183,7 +185,7 @@ func (c *complaints) join(topic string) error {
 	return errs
 }
 
-// notWritten returns why a dead letter is not written, and what to do.
+// notWritten returns why a dead letter is not written, and what the operator must do.
 func notWritten(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -193,7 +195,7 @@ func notWritten(err error) string {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "because the topic does not exist; create it"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// ClusterAuthorizationFailed is the answer if the user may write to no topic at all.
+		// The brokers answer ClusterAuthorizationFailed if the user may write to no topic at all.
 		return "because this user may not write to the topic; allow it WRITE and DESCRIBE"
 	}
 	return "and will be tried again"

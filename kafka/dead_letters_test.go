@@ -190,8 +190,8 @@ func refusedProduce(request *kmsg.ProduceRequest, code *kerr.Error) *kmsg.Produc
 
 func sameHeader(a, b semel.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 
-// setAside reads the one record of a topic for a consumer, and returns its message and the
-// letter that it became.
+// setAside reads the only record of a topic, and returns its message and the dead letter that the record
+// became.
 func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 	t.Helper()
 	r := read(t, c)
@@ -208,7 +208,8 @@ func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 	return got[0].Message, all[0]
 }
 
-// Consumers read each other's dead letters in a row; each must find again what it was given.
+// Consumers read the dead letters of each other, one after the other. Each consumer must recognise the message
+// that it was given.
 func TestALetterOfALetter(t *testing.T) {
 	topics := []string{"orders", "dead1", "dead2", "dead3", "dead4", "dead5", "dead6"}
 	cluster := cluster(t, kfake.SeedTopics(1, topics...))
@@ -229,7 +230,7 @@ func TestALetterOfALetter(t *testing.T) {
 		})
 		t.Run("I5_the_first_origin_is_kept_for_four_letters/"+from, func(t *testing.T) {
 			if n == 0 {
-				return // it is the first
+				return // the first message is no dead letter
 			}
 			origin, kept := m.Headers.Get("semel-" + strings.Repeat("was-", n-1) + "topic")
 			if kept != (n <= deadletter.MostWas) || kept && string(origin) != "orders" {
@@ -239,8 +240,8 @@ func TestALetterOfALetter(t *testing.T) {
 	}
 }
 
-// lettersConfirmed lets the brokers confirm dead letters, or answer that too
-// few replicas have them.
+// lettersConfirmed controls the brokers' answers to dead letters: a confirmation if the returned value is
+// true, otherwise the error that too few replicas have them.
 func (w *world) lettersConfirmed() *atomic.Bool {
 	confirmed, id := new(atomic.Bool), w.cluster.TopicInfo("letters").TopicID
 	w.control(kmsg.Produce, func(request kmsg.Request) kmsg.Response {
@@ -253,7 +254,7 @@ func (w *world) lettersConfirmed() *atomic.Bool {
 	return confirmed
 }
 
-// worst fails for good for one message.
+// worst returns a permanent error for one message.
 func worst(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	if m.Identity.ID == "worst" {
 		return semel.Permanent(errDead)

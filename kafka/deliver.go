@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// deliveries delivers records of lanes to the consumer and settles them.
+// deliveries delivers the records of lanes to the consumer and settles them.
 type deliveries struct {
 	budget *hook.Budget
 	lanes  *lanes
@@ -22,13 +22,15 @@ type deliveries struct {
 
 	// mu guards the fields below; lanes.mu is taken while it is held.
 	mu   sync.Mutex
-	turn int // position in the order of lanes
-	// full: nothing more may be delivered before a settlement.
+	turn int // index of the lane that delivers next
+	// full is true if the source must not deliver more before a delivery is settled.
 	full bool
 }
 
-// tooMuchHidden reports whether nothing may be delivered before a settlement: the consumer counts only the kept part of
-// a record that is too large, but its dead letter needs the whole record. The caller holds lanes.mu.
+// tooMuchHidden reports whether the source must deliver no further records until one of the deliveries is
+// settled, because the source itself needs too much memory. Of a record that is too large, the consumer counts
+// only the first part in its budget, but the source keeps the whole record for its dead letter. The caller
+// holds lanes.mu.
 func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
 	for _, l := range all {
@@ -37,20 +39,21 @@ func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	return hidden >= d.budget.Most() && hidden > 0
 }
 
-// found is the result of a search for a delivery: the delivery, or the time of the next search.
+// found is the result of a search for deliveries: the records found, or the time of the next search.
 type found struct {
 	records []*record
 	bytes   int64
 	due     time.Time
-	// enough: do not poll.
+	// enough is true if the source must not poll.
 	enough bool
 	err    error
 }
 
-// mostBack is how many deliveries may be nacked before polling waits.
+// mostBack is the number of nacked deliveries above which the source stops polling.
 const mostBack = 10_000
 
-// take takes deliverable records: lanes take turns, and in a lane nacked records that are due come first.
+// take returns deliverable records. Lanes take turns. In a lane, nacked records whose delay has passed come
+// first.
 func (d *deliveries) take(most source.Bound) (f found) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +82,7 @@ func (l *lane) take(f *found, most source.Bound, now time.Time) {
 	}
 }
 
-// add takes a record if it fits, and reports whether it did. The first record always fits.
+// add adds a record if it fits, and reports whether it did. The first record always fits.
 func (f *found) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
@@ -120,16 +123,16 @@ func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
 	l.ready = l.ready[n:]
 }
 
-// Settle implements source.Source. Acks of a lane become the group's offset up to the first unsettled record; one
-// request commits all lanes. An ack after an unsettled record, or within Config.CommitInterval after a request, is
-// accepted and committed later. Settle returns the acks that the group did not accept, and the dead letters that could
-// not be written.
+// Settle implements source.Source. Acks of a lane move the group's offset up to the first unsettled record;
+// one request commits all lanes. An ack is accepted now and committed later if it follows an unsettled record,
+// or if it comes within Config.CommitInterval after the last request. Settle returns the acks that the group
+// did not accept, and the dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	sum := s.deliveries.settle(all)
 	if sum.rouse {
 		s.gate.rouse()
 	}
-	defer s.deliveries.release(sum.freed) // the consumer holds them until Settle returns
+	defer s.deliveries.release(sum.freed) // the consumer holds the deliveries until Settle returns
 	if len(sum.targets) == 0 || !s.commits.due(time.Now()) {
 		return s.deadLetters.write(ctx, all, sum.letters)
 	}
@@ -137,12 +140,12 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	left, err := s.deadLetters.write(ctx, all, sum.letters)
 	refused := commit.wait(ctx)
 	if left = s.deliveries.uncommitted(all, sum.targets, left); len(left) == 0 {
-		return nil, nil // refused offsets belong to other settlements, whose callers get the error
+		return nil, nil // the refused offsets are of other deliveries; their callers of Settle get the error
 	}
 	return left, errors.Join(err, refused)
 }
 
-// release returns the memory of settled deliveries to the budget.
+// release gives the memory of settled deliveries back to the budget.
 func (d *deliveries) release(bytes int64) {
 	d.lanes.with(func(all []*lane) {
 		d.budget.Hold(-bytes)
@@ -150,18 +153,18 @@ func (d *deliveries) release(bytes int64) {
 	})
 }
 
-// sums is the result of settling.
+// sums is the result of the method settle.
 type sums struct {
-	// targets is how far lanes must be committed. letters are the settlements that are dead letters. freed is how many
-	// bytes were settled.
+	// targets has the offset that must be committed for each lane. letters has the indexes of settlements that
+	// need a dead letter. freed is the number of bytes that were settled.
 	targets map[*lane]int64
 	letters []int
 	freed   int64
-	// rouse: there may be records to deliver again.
+	// rouse is true if records may have to be delivered again.
 	rouse bool
 }
 
-// settle applies settlements to the records.
+// settle marks the records of these settlements as settled or nacked.
 func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,7 +201,7 @@ func (d *deliveries) acknowledge(r *record, sum *sums) {
 	d.intake.refill(r.lane)
 }
 
-// uncommitted adds to left the acks in lanes whose offsets the group has not confirmed up to their target.
+// uncommitted adds to left the acks whose lane has no confirmed offset up to the lane's target.
 func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.with(func([]*lane) {
 		for i := range all {
@@ -214,8 +217,8 @@ func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int6
 	return left
 }
 
-// deliveriesOf makes deliveries of records. The records are unsettled, and only the caller of Fetch can settle them, so
-// raw is not nil.
+// deliveriesOf converts records to deliveries. The field raw of each record is set: the records are unsettled,
+// and only the caller of Fetch can settle them.
 func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery {
 	if len(records) == 0 {
 		return nil
@@ -234,8 +237,8 @@ func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery
 	return out
 }
 
-// brokerID returns a name for a record that is unique as long as its topic exists. brokerID contains the id of the
-// topic and not its name, which another topic can have later.
+// brokerID returns a name that is unique for each record as long as the topic exists. The name contains the id
+// of the topic. It does not contain the topic's name, because a later topic can have the same name.
 func brokerID(r *record) string {
 	b := make([]byte, 0, 64)
 	if r.lane.topicID == noTopicID {

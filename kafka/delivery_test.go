@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// dies starts a process, lets it work until a batch passes a point, kills it there and waits for its end.
+// dies starts a process, kills the process when a batch passes a point, and waits for the end of the process.
 func (w *world) dies(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)
@@ -159,7 +159,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// twoProcesses gives copies of one message to two processes at once.
+// twoProcesses delivers copies of one message to two processes at the same time.
 func twoProcesses(t *testing.T, firstFails bool) {
 	w := newWorld(t, 2)
 	began, goOn := make(chan string, 10), make(chan bool)

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// lookEvery is how often the ends of partitions are requested with Config.Observe; askEvery is the interval without
-	// it, or while the brokers do not answer, because the client logs each attempt.
+	// lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. askEvery is
+	// the interval without Observe, and while the brokers do not answer: the client logs each attempt.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
-	// heldUpAfter is how long a transaction may stay open at a lane's position before that is logged.
+	// heldUpAfter is how long a transaction may stay open at a lane's position before the source logs it.
 	heldUpAfter = time.Minute
 )
 
-// topics are the topics that are read and their ids: those of Config.Topics, or those that match the pattern (see
-// search).
+// topics holds the topics that are read, with their ids: the topics of Config.Topics, or the topics that match
+// the pattern (see search).
 type topics struct {
 	config  *Config
 	brokers *brokers
@@ -38,11 +38,11 @@ type topics struct {
 	// mu guards the fields below. mu is never held during a blocking call; only the locks of member, faults and gate are
 	// taken while it is held.
 	mu sync.Mutex
-	// reading are the names of the topics that are read. The slice is replaced, never changed.
+	// reading is the list of topic names that are read. The slice is replaced, never changed.
 	reading []string
-	// ids are the topics' ids when this member joined.
+	// ids are the ids that the topics had when this member joined.
 	ids map[string][16]byte
-	// brokerCount is the number of brokers at that time.
+	// brokerCount is the number of brokers when this member joined.
 	brokerCount int
 	search      search
 }
@@ -50,12 +50,12 @@ type topics struct {
 func newTopics(c *Config, b *brokers, m *member, f *faultList) *topics {
 	t := &topics{config: c, brokers: b, member: m, faults: f, reading: c.Topics, ids: map[string][16]byte{}}
 	if c.TopicPattern != "" {
-		t.pattern, _ = CompilePattern(c.TopicPattern) // validate has checked it
+		t.pattern, _ = CompilePattern(c.TopicPattern) // validate has checked the pattern
 	}
 	return t
 }
 
-// ask requests the topics and stores their ids.
+// ask requests the metadata of the topics and stores their ids.
 func (t *topics) ask(ctx context.Context) error {
 	named := t.named()
 	if t.pattern != nil {
@@ -70,8 +70,8 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// named returns the topics to request by name: those of Config.Topics, which must all exist, and the topic for dead
-// letters.
+// named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
+// topic for dead letters.
 func (t *topics) named() []string {
 	if t.config.DeadLetters == "" {
 		return t.config.Topics
@@ -79,7 +79,8 @@ func (t *topics) named() []string {
 	return append(append([]string{}, t.config.Topics...), t.config.DeadLetters)
 }
 
-// note stores the topics' ids, which commits contain: a topic that was deleted and created again has another id.
+// note stores the topics' ids. Commits contain these ids: a topic that was deleted and created again has
+// another id.
 func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,14 +92,15 @@ func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 		}
 		if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
 			errs = errors.Join(errs, t.explain(err, *answer.Topic))
-			continue // the answer has no id, which would look like the id of another topic
+			continue // an answer with an error has no id; the zero id would look like another topic
 		}
 		t.ids[*answer.Topic] = answer.TopicID
 	}
 	return errs
 }
 
-// explain is like the function explain, for a topic that may be the one for dead letters, which is written to.
+// explain is like the function explain. It differs for the topic of dead letters, because the source writes
+// there.
 func (t *topics) explain(err error, topic string) error {
 	if topic == t.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
@@ -106,14 +108,14 @@ func (t *topics) explain(err error, topic string) error {
 	return explain(err, topic, t.config.Group)
 }
 
-// same requests the topics' ids again. If a topic was deleted and created again since this member joined, a new member
-// replaces this one.
+// same requests the topics' ids again. If a topic was deleted and created again since this member joined the
+// group, a new member replaces this member.
 func (t *topics) same(ctx context.Context) error {
 	before := t.allIDs()
 	err := t.ask(ctx)
 	now := t.allIDs()
-	// The ids are compared even if another topic was refused: the new id is stored, and the next call would find no
-	// difference.
+	// The ids are compared even if the request failed for another topic: the new id is already stored, so the
+	// next call would find no difference.
 	for topic, id := range before {
 		if now[topic] != id {
 			t.member.demandReplacement("topic "+topic+" was created again", allOf(topic))
@@ -135,14 +137,15 @@ func (t *topics) id(topic string) [16]byte {
 	return t.ids[topic]
 }
 
-// read returns the topics that are read.
+// read returns the topics that the source reads.
 func (t *topics) read() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reading
 }
 
-// toRead returns the topics to read and the number of brokers. If there is no topic, the next join waits for one.
+// toRead returns the topics to read and the number of brokers. If no topic exists, the next join waits for a
+// topic.
 func (t *topics) toRead() ([]string, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,8 +155,8 @@ func (t *topics) toRead() ([]string, int) {
 	return t.reading, t.brokerCount
 }
 
-// search looks for topics that match the pattern, and for start positions that could not be found before. search waits
-// for the store, so it has a goroutine of its own.
+// search runs in a goroutine of its own, because it waits for the store. It looks for topics that match the
+// pattern, and for start positions that could not be found before.
 func (s *Source) search() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -168,7 +171,8 @@ func (s *Source) search() {
 	}
 }
 
-// watch supervises the source: it replaces the member if necessary, requests the ends of logs, and reports lanes.
+// watch supervises the source: it replaces the member if necessary, requests the ends of logs, and reports the
+// states of lanes.
 func (s *Source) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -204,11 +208,11 @@ func (s *Source) seek(now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
-	_ = s.beginnings.look(ctx) // Fetch returns errors of the brokers
+	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// look requests the beginnings and ends of the partitions. look reports whether the brokers answered; Fetch returns
-// the error if they cannot be reached.
+// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the
+// brokers are unreachable, Fetch returns the error.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
@@ -220,7 +224,7 @@ func (s *Source) look() bool {
 	return true
 }
 
-// report passes the states of all lanes to Observe, and the last state of each lost lane.
+// report passes the states of all lanes to Observe. A lost lane is reported one last time.
 func (s *Source) report() {
 	if s.config.Observe == nil {
 		return
@@ -230,15 +234,17 @@ func (s *Source) report() {
 	}
 }
 
-// horizon implements source.Info.Horizon: how long a record can stay in the topics that are read now or in the topic for
-// dead letters, whichever is longer. The brokers remove a segment when its newest record is older than retention.ms, and
-// write to a segment for segment.ms. With producers' times (CreateTime) a record may be dated in the future by up to
-// message.timestamp.after.max.ms. Size limits remove records earlier, so they are ignored. Tiered storage makes no
-// difference, because retention.ms covers both tiers. A topic that is only compacted, or never emptied, has no horizon
-// (Unlimited).
+// horizon implements source.Info.Horizon. It returns how long a record can stay in any topic that is read now
+// or in the topic for dead letters; the longest of these times counts. The brokers remove a segment when its
+// newest record is older than retention.ms, and write to a segment for segment.ms. With producers' times
+// (CreateTime) a record may be dated in the future by up to message.timestamp.after.max.ms. Size limits remove
+// records earlier, so horizon ignores them. Tiered storage makes no difference, because retention.ms covers
+// both tiers. A topic without a time limit, for example a topic that is only compacted, has the horizon
+// Unlimited.
 //
-// horizon fails if the brokers cannot be reached or do not return the settings, as for a user without DESCRIBE_CONFIGS
-// on the topics. After Close its error wraps semel.ErrClosed. It connects if necessary.
+// horizon connects to the brokers if necessary. It fails if the brokers cannot be reached or do not return the
+// settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close its error wraps
+// semel.ErrClosed.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {
 		return source.Horizon{}, err
@@ -265,8 +271,8 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	return retention.Longest(names, all)
 }
 
-// lasting returns the topics whose records may be delivered: those that are read, those that match now, and the topic
-// for dead letters.
+// lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
+// the pattern now, and the topic for dead letters.
 func (t *topics) lasting(ctx context.Context) ([]string, error) {
 	names := slices.Clone(t.named())
 	if t.pattern != nil {

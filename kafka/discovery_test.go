@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answeredAs returns an answer for a topic, as brokers give it.
+// answeredAs returns a broker's answer to a metadata request for a topic.
 func answeredAs(topic string, id byte, err *kerr.Error) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic, t.TopicID = kmsg.StringPtr(topic), [16]byte{id}
@@ -68,7 +68,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 	})
 }
 
-// looks starts a process that has read all records.
+// looks starts a process, and waits until the process has read all records.
 func (w *world) looks() (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, "a")

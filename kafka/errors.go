@@ -14,11 +14,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// complainEvery is how often a commit that keeps failing is reported again.
+// complainEvery is the interval at which a commit that keeps failing is reported.
 const complainEvery = 10 * time.Second
 
-// faultList is the list of faults that concern the whole source; the next Fetch returns the list. A
-// stopped lane is not in it, because the source works.
+// faultList is the list of faults that concern the whole source. The next Fetch returns them. The list does
+// not contain stopped lanes, because the source itself works.
 type faultList struct {
 	config *Config
 	member *member
@@ -44,13 +44,13 @@ func (f *faultList) take() error {
 	return errors.Join(all...)
 }
 
-// complain makes Fetch return at once an error that has lasted for some time.
+// complain adds an error that has lasted for some time, and wakes Fetch to return the error at once.
 func (f *faultList) complain(err error) {
 	f.add(err)
 	f.gate.rouse()
 }
 
-// remind makes Fetch return the faults that others have stored, even if no delivery ends its wait.
+// remind wakes Fetch if the list has faults, so that Fetch returns them even if no delivery arrives.
 func (f *faultList) remind() {
 	f.mu.Lock()
 	due := len(f.news) > 0
@@ -60,8 +60,8 @@ func (f *faultList) remind() {
 	}
 }
 
-// topicDeleted reports that a topic was deleted, and demands a new member that continues without it: with a pattern the
-// other topics need no operator.
+// topicDeleted reports that a topic was deleted, and demands a new member that continues without this topic.
+// With a pattern the topic is not a fault, because the other topics need no operator.
 func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
@@ -73,8 +73,8 @@ func (f *faultList) topicDeleted(topic string, why error) {
 	}
 }
 
-// failed handles the error of a fetch of a partition. l is nil if the error belongs to no lane. The caller holds
-// lanes.mu.
+// failed handles the error of a fetch of a partition. l is nil if this process has no lane for the partition.
+// The caller holds lanes.mu.
 func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
@@ -84,7 +84,7 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 		i.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
 		i.standStill(l, i.tooLarge(l, large))
-	case errors.As(err, &session) && removedByGroup(err): // reported as lost lanes; the client joins again by itself
+	case errors.As(err, &session) && removedByGroup(err): // reported as lost lanes; the client joins the group again
 	case errors.As(err, &session):
 		i.faults.add(explain(err, topic, i.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
@@ -102,7 +102,8 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	}
 }
 
-// removedByGroup reports whether the group has removed this member, or the member has missed a generation.
+// removedByGroup reports whether an error says that the group has removed this member, or that the member has
+// missed a generation.
 func removedByGroup(err error) bool {
 	for _, known := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
 		if errors.Is(err, known) {
@@ -112,14 +113,14 @@ func removedByGroup(err error) bool {
 	return false
 }
 
-// tooLarge returns the error for a batch that would need too much memory, with what to do.
+// tooLarge returns the error for a batch that would need too much memory. Its text says what to do.
 func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, so the partition has stopped: set a larger MaxBatch (in a policy: max_batch), which needs memory of about four times the batch; or skip the batch, which loses its records: stop the consumer, check that the group's offset is %d, set it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
-// explain adds to an error of the brokers its meaning for an operator. An error that waiting cannot
-// fix has the decision semel.DecidePermanent: see source.Source.
+// explain adds to an error of the brokers its meaning for an operator. If waiting cannot fix the error, the
+// result has the decision semel.DecidePermanent: see source.Source.
 func explain(err error, topic, group string) error {
 	what, lasts := "", true
 	switch {
@@ -134,7 +135,7 @@ func explain(err error, topic, group string) error {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		what = fmt.Sprintf("this user may not use group %s; allow it READ on the group", group)
 	case errors.Is(err, kerr.UnreleasedInstanceID):
-		lasts = false // until that member ends
+		lasts = false // the other member may end
 		what = "another active member of the group has this Instance; give each process its own"
 	case errors.Is(err, kerr.FencedInstanceID):
 		what = "another process has joined the group with this Instance; give each process its own"
@@ -143,7 +144,7 @@ func explain(err error, topic, group string) error {
 	case errors.Is(err, kerr.InvalidSessionTimeout):
 		what = "the brokers do not allow this SessionTimeout; choose one between group.min.session.timeout.ms and group.max.session.timeout.ms"
 	case errors.Is(err, kerr.GroupMaxSizeReached):
-		lasts = false // until a member leaves
+		lasts = false // a member may leave
 		what = fmt.Sprintf("group %s has as many members as the brokers allow", group)
 	default:
 		return fmt.Errorf("kafka: group %s: %w", group, err)
@@ -155,17 +156,17 @@ func explain(err error, topic, group string) error {
 	return err
 }
 
-// mostReads is how often a batch that cannot be read is read again: it may have been damaged during transfer. Each
-// attempt uses a new member, because the client may already have passed the batch.
+// mostReads is the number of attempts to read an unreadable batch: the batch may have been damaged during
+// transfer. Each attempt uses a new member, because the client may already have passed the batch.
 const mostReads = 3
 
-// corruptBatch is the position of a batch that could not be read, and how often it was tried.
+// corruptBatch is the position of an unreadable batch, and the number of attempts to read it.
 type corruptBatch struct {
 	at    int64
 	reads int
 }
 
-// unreadable reports whether a fetch returned data that is not a batch, although the brokers answered.
+// unreadable reports whether the brokers answered a fetch with data that is not a batch.
 func unreadable(p *kgo.FetchPartition) bool {
 	var answer *kerr.Error
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
@@ -186,7 +187,7 @@ func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
 		what, i.config.Group, l.topic, l.partition, p.Err))
 }
 
-// readAgain counts the attempts to read the batch at a lane's position.
+// readAgain counts one more attempt to read the batch at a lane's position, and returns the count.
 func (i *intake) readAgain(l *lane) corruptBatch {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -202,7 +203,7 @@ func (i *intake) readAgain(l *lane) corruptBatch {
 // outOfRange handles a lane whose position is no longer in the log. The caller holds lanes.mu.
 func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 	begins := ""
-	if p.LogStartOffset > 0 { // not every broker sends it with the error
+	if p.LogStartOffset > 0 { // not every broker sends the log start with this error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
 	l.skipsLost = i.config.OnLostRecords == GoOn
@@ -214,15 +215,15 @@ func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
-// howToReset returns how an operator skips lost records.
+// howToReset returns the text that tells an operator how to skip lost records.
 func howToReset(group string, l *lane) string {
 	return fmt.Sprintf("Nothing is skipped automatically: stop the consumer, set the group's offset (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
 		group, l.topic, l.partition)
 }
 
-// skipLost skips lost records, if the policy says so: it commits the beginning of the log on behalf of the lanes' owner,
-// and a new member begins there. If the log ends before the lane's position, the lost records are not known: that lane
-// stays stopped.
+// skipLost skips lost records if Config.OnLostRecords says so: it commits the beginning of the log in the name
+// of the lanes' owner, and a new member begins there. If the log ends before the lane's position, nobody knows
+// which records are lost: such a lane stays stopped.
 func (s *Source) skipLost() {
 	skipping := s.commits.skipping()
 	if len(skipping) == 0 {
@@ -236,7 +237,7 @@ func (s *Source) skipLost() {
 	}
 	begins, err := s.brokers.listOffsets(ctx, partitions, atBegin, false)
 	if err != nil {
-		return // and is tried again
+		return // watch calls skipLost again
 	}
 	found := map[topicPartition]int64{}
 	for p, at := range begins {
@@ -245,7 +246,7 @@ func (s *Source) skipLost() {
 		}
 	}
 	if s.commits.starts(ctx, found) != nil {
-		return // the lanes stay stopped, and it is tried again
+		return // the lanes stay stopped until the next attempt
 	}
 	s.commits.skipped(skipping, begins, found)
 }
@@ -261,7 +262,8 @@ func (c *commits) skipping() map[topicPartition]int64 {
 	return all
 }
 
-// skipped updates the lanes: those that continue, and those that stay stopped.
+// skipped updates the lanes after an attempt to skip lost records: some lanes continue, the others stay
+// stopped.
 func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
 		c.lanes.living(p, func(l *lane) {
@@ -270,7 +272,7 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 			case passes:
 				c.config.Logger.Error("records are lost: they were deleted before they were read, and are skipped, as the policy says",
 					"group", c.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
-				l.committed = position{to, -1} // records that are settled later are before it
+				l.committed = position{to, -1} // records that are settled later have lower offsets
 				c.member.demandReplacement("records were lost", p)
 			case known:
 				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",
@@ -283,11 +285,12 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	}
 }
 
-// sessionEnded is a hook of the member. sessionEnded logs why the group management failed, after the lanes
-// are lost.
+// sessionEnded is a hook of the Kafka client. It logs why the member was removed from the group. The client
+// calls the hook after the member has lost its lanes.
 type sessionEnded struct{ config *Config }
 
-// OnGroupManageError implements kgo.HookGroupManageError. Errors that the group did not cause are returned by Fetch.
+// OnGroupManageError implements kgo.HookGroupManageError. It logs only errors that the group caused; Fetch
+// returns all others.
 func (e sessionEnded) OnGroupManageError(err error) {
 	if removedByGroup(err) {
 		e.config.Logger.Warn("the group removed this member and took its partitions: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)

@@ -34,7 +34,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 		err := r.stands()
 		says(t, err, "topic orders, partition 0", "offset 3 of group billing", "now begins at 7", "--reset-offsets", "records were deleted before they were read")
 		put(t, p, "orders", 1, "other")
-		wants(t, r.take(1), "other") // other lanes continue
+		wants(t, r.take(1), "other") // partition 1 continues
 		if again := r.stands(); again != err {
 			t.Errorf("later the error is: %s", again)
 		}
@@ -111,7 +111,7 @@ func TestAGroupThatMayNotBeUsedIsAnErrorOfFetch(t *testing.T) {
 	if err := r.fails(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
 		t.Errorf("it says: %v", err)
 	}
-	wants(t, r.take(1), "0") // the user was allowed in the meantime
+	wants(t, r.take(1), "0") // meanwhile the user got the privilege
 }
 
 func TestALaneWhoseWindowIsFullWaits(t *testing.T) {
@@ -163,7 +163,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 			}
 		}
 		r.none(300 * time.Millisecond)
-		r.ack(all[:1]...) // nacked messages may still be acked
+		r.ack(all[:1]...) // a nacked message may still be acked
 		wantOffset(t, c, 0, 1)
 	})
 }
@@ -176,7 +176,7 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 	lane := got[0].Lane
 	ctx, cancel := contextFor(t, patience)
 	defer cancel()
-	some, err := r.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1}) // polls fifty records and returns one
+	some, err := r.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1}) // this call polls fifty records and returns one
 	if err != nil || len(some) != 1 {
 		t.Fatal(some, err)
 	}
@@ -215,8 +215,8 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 	}
 }
 
-// passed deletes unread records of a partition: its consumer is at offset 10, 20 more records existed, and all are
-// deleted.
+// passed deletes unread records of a partition: the consumer is at offset 10, 20 more records existed, and all
+// 20 are deleted.
 func (w *world) passed() {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -225,7 +225,7 @@ func (w *world) passed() {
 	must(w.t, w.cluster.DeleteRecords(theTopic, 0, 30))
 }
 
-// logged collects the log of a process, of the source as well as the consumer.
+// logged starts a process and returns the log of its source and its consumer.
 func (w *world) logged(change func(*Config)) *lockedBuffer {
 	w.t.Helper()
 	text := &lockedBuffer{}
@@ -266,7 +266,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 	})
 }
 
-// losesMore deletes unread records of a partition that is being read.
+// losesMore deletes unread records of a partition while a process reads that partition.
 func (w *world) losesMore(partition int32) {
 	w.t.Helper()
 	unread := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: theTopic, Partitions: []int32{partition}, Err: kerr.KafkaStorageError, Count: -1})

@@ -15,7 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A message that can never be applied goes to the topic for dead letters unchanged, with its reason and origin.
+// If a message can never be applied, its record is copied unchanged to the topic for dead letters. The copy
+// has headers with the reason and the origin.
 func ExampleConfig_deadLetters() {
 	brokers, end := payments(`{"account":"closed","amount":30}`, "payment-1")
 	defer end()
@@ -46,8 +47,9 @@ func ExampleConfig_deadLetters() {
 	// semel-offset: 0
 }
 
-// With a pattern, topics that are created later are read, too. Here, topics that exist at the first join are read from
-// then on, later ones from their beginning.
+// With a pattern, the source also reads topics that are created later. Here Start.Now applies to the topics
+// that exist at the first join: the source skips their existing records. Topics that are created later are
+// read from their beginning.
 func ExampleConfig_topicPattern() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1")
 	defer end()

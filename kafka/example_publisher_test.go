@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Payments of one topic are published to another topic, under leases: each at least once, and every copy with the id of
-// the payment.
+// The consumer publishes the payments of one topic to another topic. Each payment is published at least once,
+// and every copy has the id of the payment.
 func ExampleNewPublisher() {
 	brokers, end := payments(`{"amount":30}`, "payment-1", `{"amount":12}`, "payment-2", `{"amount":30}`, "payment-1")
 	defer end()
@@ -40,7 +40,7 @@ func ExampleNewPublisher() {
 	}, consumer.Config{
 		Name: "receipts", Source: source, Identity: identity.CloudEvents(), Workers: 1,
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, IdleExit: 200 * time.Millisecond,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic recognise copies at any time
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +68,7 @@ func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.So
 	}, consumer.Config{
 		Name: "receipts", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, Workers: 16,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic recognise copies at any time
 	})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A store that lost data is behind its group. The consumer refuses to run until the group is set back; then the missing
-// messages are delivered again.
+// A store that was restored from a backup can be behind its group. The consumer then refuses to run until the
+// group's offset is set back. After that, the missing messages are delivered again.
 func ExampleRecovery() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1", `{"account":"a","amount":12}`, "payment-2")
 	defer end()
@@ -40,7 +40,7 @@ func ExampleRecovery() {
 	}
 	fmt.Println("the first run:", run(memstore.New()))
 
-	store := memstore.New() // restored to a time before all payments
+	store := memstore.New() // as if restored from a backup that is older than all payments
 	fmt.Println("it is behind:", errors.Is(run(store), semel.ErrBehind))
 
 	recovery, err := kafka.NewRecovery(config, "billing", store)
@@ -56,7 +56,7 @@ func ExampleRecovery() {
 	}
 	for i, p := range partitions {
 		fmt.Printf("%s/%d is %v: %d records may lack their effects\n", p.Topic, p.Partition, p.Standing, p.Missing())
-		partitions[i].Target = p.Start // this store has no position, and does not know where the group began
+		partitions[i].Target = p.Start // the restored store knows neither a position nor a start offset
 	}
 	fmt.Println("the reset:", recovery.Reset(ctx, partitions))
 	fmt.Println("the next run:", run(store))

@@ -12,7 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answerFetches answers fetches of partition 0, after wait, if answer returns true. It returns how many it answered.
+// answerFetches answers fetches of partition 0 if answer returns true, and calls wait before each of these
+// answers. The result counts the answers.
 func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition) bool, wait func()) *atomic.Int64 {
 	done := new(atomic.Int64)
 	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
@@ -38,8 +39,8 @@ func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg
 	return done
 }
 
-// spoil makes the brokers answer some fetches at an offset of partition 0 with a batch whose checksum is wrong. It
-// returns how many they answered so.
+// spoil makes the brokers answer some fetches at an offset of partition 0 with a batch whose checksum is
+// wrong. The result counts these answers.
 func (w *world) spoil(at, times int64) *atomic.Int64 {
 	n := int64(0)
 	return w.answerFetches(func(asked kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
@@ -94,13 +95,13 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// refuseFetches makes the brokers report partition 0 as damaged until it is repaired.
+// refuseFetches makes the brokers answer that partition 0 is damaged, until the test sets mended to true.
 func (w *world) refuseFetches() (refused *atomic.Int64, mended *atomic.Bool) {
 	mended = new(atomic.Bool)
 	refused = w.answerFetches(func(_ kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
 		p.ErrorCode = kerr.CorruptMessage.Code
 		return !mended.Load()
-	}, func() { pass(200 * time.Millisecond) }) // the client repeats the request at once
+	}, func() { pass(200 * time.Millisecond) }) // the pause is needed because the client repeats the request at once
 	return refused, mended
 }
 
@@ -134,10 +135,12 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 	})
 }
 
-// hot is how many fetches are too many: with that many fetches without a pause, virtual time never advances.
+// hot is a number of fetches that is too large: after that many fetches without a pause, virtual time never
+// advances.
 const hot = 3000
 
-// refuse makes the brokers refuse to read partition 0 with a temporary error. It returns how many fetches they refused.
+// refuse makes the brokers answer reads of partition 0 with a temporary error. The result counts these
+// answers.
 func (w *world) refuse(err *kerr.Error) (*kfake.FaultHandle, *atomic.Int64) {
 	refused := new(atomic.Int64)
 	return w.cluster.Fault(kfake.Fault{
@@ -167,7 +170,7 @@ func besideRefused(t *testing.T, err *kerr.Error) {
 		w.until(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
 		pass(5 * time.Second)
 	}
-	if n := refused.Load(); n < 10 || n > hot/2 { // a fetch counts twice
+	if n := refused.Load(); n < 10 || n > hot/2 { // each fetch counts twice
 		t.Errorf("the partition was requested %d times within a minute", n)
 	}
 	w.without("b")

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// group keeps the member in its consumer group: it hands lanes over before other members get them, and replaces the
-// member if necessary.
+// group keeps this process in its consumer group as a member. It finishes the work of revoked lanes before
+// other members get the lanes, and replaces the member if necessary.
 type group struct {
 	config     *Config
 	gate       *gate
@@ -22,10 +22,10 @@ type group struct {
 	topics     *topics
 	beginnings *beginnings
 	commits    *commits
-	// open ends when the source begins to close, life when it is closed.
+	// open ends when the source begins to close, life when the source is closed.
 	open, life context.Context
-	// announcing is held while the observer is notified of lanes, so that the end of a lane is not reported before its
-	// begin. handingOver is held while lanes are handed over.
+	// announcing is held while the observer is notified of lanes, so that the observer hears of the begin of a
+	// lane before the end of the lane. handingOver is held while lanes are handed over.
 	announcing, handingOver semaphore
 	backoff                 backoff
 }
@@ -39,11 +39,12 @@ func (s semaphore) acquire() { s <- struct{}{} }
 
 func (s semaphore) release() { <-s }
 
-// The owner of a lane says on whose behalf its offset is committed. It is set when the lane is assigned, and changed
-// only here, in the group's callbacks. A member that kept its id during a rebalance was asked in each generation what it
-// owns, and the group assigns a lane to another member only after this member has given it up in one of these callbacks.
-// A member with a new id was out of the group in between: another member may have owned the lane and processed more of
-// it, so all its lanes are lost, whatever it is assigned afterwards.
+// The owner of a lane is the member id and generation with which the lane's offsets are committed. The owner
+// is set when the lane is assigned, and changed only in the callbacks of the group in this file. A member that
+// kept its id during a rebalance still owns its lanes: the group assigns a lane to another member only after
+// this member has given the lane up in one of these callbacks. A member with a new id was out of the group for
+// some time. Meanwhile another member may have owned its lanes and processed further records. So the member
+// loses all its lanes, also those that it is assigned again.
 
 // lastCommit is how long the last commit of revoked lanes may take.
 const lastCommit = 5 * time.Second
@@ -53,7 +54,7 @@ func ownerOf(member *kgo.Client) owner {
 	return owner{id, generation}
 }
 
-// assigned is called at the begin of every generation, with the new partitions.
+// assigned is called at the beginning of every generation, with the new partitions.
 func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
@@ -65,7 +66,7 @@ func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string
 	if len(lost) > 0 {
 		g.member.demandReplacement(whyForgotten, topicPartition{})
 	}
-	g.lanes.lose(append(lost, again...), whyForgotten) // assigned partitions become new lanes
+	g.lanes.lose(append(lost, again...), whyForgotten) // partitions that are assigned again become new lanes
 	g.give(client, now, added)
 	g.lanes.touch()
 }
@@ -78,7 +79,8 @@ func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
-// revoked is called with the partitions that the group revokes, before it assigns them to another member.
+// revoked is called with the partitions that the group revokes. The group assigns them to other members after
+// revoked returns.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
@@ -96,12 +98,13 @@ func (g *group) lostAll(_ context.Context, client *kgo.Client, _ map[string][]in
 	}
 	which := g.lanes.all()
 	g.lanes.lose(which, "this member's session in the group has ended")
-	g.member.assigned(false) // the client joins again
+	g.member.assigned(false) // the client joins the group again
 	g.lanes.forgetLanes(which)
 }
 
-// handOver lets lanes finish their work, all at once, commits their offsets and gives them up. The group and the
-// replacement of a member may call it at the same time; each lane is handed over once, and both calls return after that.
+// handOver lets all given lanes finish their work at the same time, commits their offsets and gives the lanes
+// up. A callback of the group and the replacement of a member may call handOver at the same time. Each lane is
+// handed over once, and both calls return after that.
 func (g *group) handOver(which []*lane) {
 	if len(which) == 0 {
 		return
@@ -118,48 +121,47 @@ func (g *group) handOver(which []*lane) {
 	asked.Wait()
 	last, stop := context.WithTimeout(g.life, lastCommit)
 	defer stop()
-	_ = g.commits.wait(last) // uncommitted messages are delivered again by the next owner
+	_ = g.commits.wait(last) // the next owner gets uncommitted messages again
 	g.lanes.lose(which, "")
 }
 
-// member is the role of this process in the group. Each new member has a new client; callbacks and records of the
-// previous client are ignored.
+// member is the membership of this process in the group. Each new member has a new client; callbacks and
+// records of the previous client are ignored.
 type member struct {
-	// replacementDemanded is called when a new member is demanded. replacementDemanded must not
-	// block.
+	// replacementDemanded is called when the source demands a new member. replacementDemanded must not block.
 	replacementDemanded func()
 
 	// mu guards the fields below. mu is the innermost lock: no other lock is taken while it is held.
 	mu     sync.Mutex
 	client *kgo.Client // nil before the first join, and during a replacement
 	closed bool
-	// reasons are why a new member must replace this one; empty if there is no reason.
+	// reasons are the reasons why a new member must replace this member; empty if there is no reason.
 	reasons []reason
-	// replacing: the old member is leaving, and the next must not join yet.
+	// replacing is true while the old member leaves the group. The next member must not join yet.
 	replacing bool
-	// unassigned: the member has joined, or is joining again, and has not received its assignment.
+	// unassigned is true while the member joins the group and has not received its assignment.
 	unassigned bool
 }
 
-// current returns the client of the member; nil if there is none.
+// current returns the client of the member; nil if there is no member.
 func (m *member) current() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client
 }
 
-// is reports whether client belongs to the member, so that its callbacks count.
+// is reports whether client is the client of the current member. Callbacks of any other client are ignored.
 func (m *member) is(client *kgo.Client) bool { return m.current() == client }
 
-// missing reports whether a member must join.
+// missing reports whether a new member must join.
 func (m *member) missing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client == nil && !m.closed && !m.replacing
 }
 
-// join creates the client of the next member, unless the source was closed. Its callbacks take the lock before they
-// check whether they belong to the member.
+// join creates the client of the next member, unless the source was closed. Each callback of the client takes
+// the lock and then checks whether the client is still the current one.
 func (m *member) join(options []kgo.Opt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,9 +176,10 @@ func (m *member) join(options []kgo.Opt) error {
 	return nil
 }
 
-// demandReplacement demands a new member, for states that should not occur: this source and the client disagree about
-// owned partitions, or a topic was created again. A new member begins at the group's offsets. If there is no member, the
-// next one satisfies the demand. demandReplacement reports whether this reason is new.
+// demandReplacement demands a new member. The demand is for states that should not occur: this source and the
+// client disagree about the owned partitions, or a topic was deleted and created again. A new member begins at
+// the group's offsets. If there is no member at present, the next member satisfies the demand.
+// demandReplacement reports whether this reason is new.
 func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
 	first = !slices.Contains(m.reasons, reason{why, of})
@@ -188,14 +191,14 @@ func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	return first
 }
 
-// replaceDemanded reports whether the member must be replaced because of a partition.
+// replaceDemanded reports whether one of the reasons to replace the member is about partition p.
 func (m *member) replaceDemanded(p topicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.about(p) })
 }
 
-// toReplace returns why the member must be replaced; empty if it need not be.
+// toReplace returns the reasons why the member must be replaced; empty if there is none.
 func (m *member) toReplace() []reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,9 +208,10 @@ func (m *member) toReplace() []reason {
 	return slices.Clone(m.reasons)
 }
 
-// retire ends the member and returns its client, so that only one caller lets it leave: its callbacks are ignored from
-// now on, and the next member joins after replaced. All reasons are removed with it: a remaining reason would also
-// replace the next member, and removing a reason earlier would let the source look idle.
+// retire ends the member and returns its client. Only one caller gets the client, and that caller leaves the
+// group. Callbacks of the client are ignored from now on, and the next member joins after a call of replaced.
+// retire also removes all reasons: a reason that stays would replace the next member, too, and a reason that
+// is removed earlier would make the source look idle.
 func (m *member) retire() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,7 +234,7 @@ func (m *member) assigned(told bool) {
 	m.unassigned = !told
 }
 
-// close prevents further members. close returns false if it was called before.
+// close prevents that further members join. close returns false if it was called before.
 func (m *member) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,7 +249,8 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// reading returns the client if it has received its assignment and is not to be replaced; otherwise nil.
+// reading returns the client if the client has received its assignment and must not be replaced; otherwise
+// nil.
 func (m *member) reading() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,15 +260,16 @@ func (m *member) reading() *kgo.Client {
 	return m.client
 }
 
-// orphanAfter is how long the client may keep a lane that is lost here before the member is replaced: usually the client
-// notices with a heartbeat.
+// orphanAfter is how long the client may keep a lane that this source has marked as lost. After that time the
+// member is replaced. Usually a heartbeat tells the client earlier.
 const orphanAfter = 3 * heartbeat
 
-// reason is why a member must be replaced. A repeated reason must be equal to the previous one, so why contains no
+// reason says why a member must be replaced. Equal reasons count as a repetition, so the text contains no
 // offsets.
 type reason struct {
 	why string
-	// of is the partition of the reason, allOf(topic) for a topic, or zero for the member itself.
+	// of is the partition that the reason concerns. It is allOf(topic) for a whole topic, and zero for the
+	// member.
 	of topicPartition
 }
 
@@ -272,27 +278,27 @@ func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 // about reports whether a reason concerns a partition.
 func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
 
-// A repeated reason replaces the next member only after a pause: otherwise a topic whose deletion hangs would cause a
-// rebalance every second. Each pause is twice as long as the previous one, up to a maximum; after a long time without
-// the reason it starts again with the shortest. A different reason does not wait for that pause: in a stopped partition
-// retention may remove more records.
+// A repeated reason replaces the next member only after a pause. Otherwise a topic whose deletion hangs would
+// cause a rebalance every second. Each pause is twice as long as the previous one, up to a maximum. If the
+// reason does not occur for a long time, its next pause is the shortest again. A different reason does not
+// wait for that pause, because in a stopped partition retention may remove more records.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute
 	lasting       = 2 * longestPause
 )
 
-// backoff contains the pauses of reasons. Only the goroutine that replaces members uses it.
+// backoff contains the pause of each reason. Only the goroutine that replaces members uses it.
 type backoff map[reason]delay
 
 type delay struct {
 	length time.Duration
-	// until is when the reason may replace a member again.
+	// until is the time from which the reason may replace a member again.
 	until time.Time
 }
 
-// over returns a reason whose pause has ended. If there is one, the pauses of all reasons start again, because the next
-// member is an attempt for the other reasons too.
+// over returns a reason whose pause has ended. Then the pauses of all reasons begin again, because the next
+// member is an attempt for the other reasons, too.
 func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {
@@ -310,7 +316,7 @@ func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool
 	return reasons[i], true
 }
 
-// replaceMember replaces this member by a new one if there is a reason.
+// replaceMember replaces this member by a new member if there is a reason.
 func (g *group) replaceMember(now time.Time) {
 	stale := g.lanes.findOrphans()
 	reasons, which := g.toReplace()
@@ -319,24 +325,24 @@ func (g *group) replaceMember(now time.Time) {
 		return
 	}
 	g.config.Logger.Warn("joining the group again", "group", g.config.Group, "reason", first.why)
-	g.lanes.lose(stale, "its generation has ended") // not before, because no other member would read them
+	g.lanes.lose(stale, "its generation has ended") // not earlier: no other member would read these lanes
 	g.handOver(which)
-	if client := g.endMember(); client != nil { // otherwise the source is being closed
+	if client := g.endMember(); client != nil { // nil if the source is being closed
 		ctx, cancel := context.WithTimeout(g.life, askTimeout)
 		defer cancel()
-		_ = g.discard(ctx, client) // if it cannot leave, the group removes it when its session ends
+		_ = g.discard(ctx, client) // if the member cannot leave, the group removes it after its session timeout
 	}
 	g.member.replaced()
 	g.gate.rouse()
 }
 
 func (g *group) toReplace() ([]reason, []*lane) {
-	g.announcing.acquire() // so that the lanes were reported
+	g.announcing.acquire() // wait until the observer knows all lanes
 	defer g.announcing.release()
 	return g.member.toReplace(), g.lanes.all()
 }
 
-// endMember ends the member and its lanes, including those that were assigned while the others were handed over.
+// endMember ends the member and all its lanes, also lanes that were assigned during the handover of others.
 func (g *group) endMember() *kgo.Client {
 	g.announcing.acquire()
 	defer g.announcing.release()
@@ -347,12 +353,12 @@ func (g *group) endMember() *kgo.Client {
 	return client
 }
 
-// leave ends the member because the source is closed, after a last commit.
+// leave commits a last time and ends the member, because the source is closed.
 func (g *group) leave(ctx context.Context) error {
 	err := g.commits.last(ctx)
 	client := g.member.retire()
 	g.lanes.lose(g.lanes.all(), "")
-	if client == nil { // it has not joined, or is being replaced
+	if client == nil { // no member has joined, or the member is being replaced
 		return err
 	}
 	if left := g.discard(ctx, client); left != nil {
@@ -361,7 +367,7 @@ func (g *group) leave(ctx context.Context) error {
 	return err
 }
 
-// discard lets a member leave the group, within ctx, and closes its client.
+// discard lets a member leave the group, for at most the time of ctx, and closes its client.
 func (g *group) discard(ctx context.Context, client *kgo.Client) error {
 	err := client.LeaveGroupContext(ctx)
 	client.Close()

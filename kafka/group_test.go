@@ -91,15 +91,15 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	g.leave()
 }
 
-// held reports whether an assignment waits for the gate or holds it.
+// held reports whether an assignment waits for the gate or has closed it.
 func (g *gate) held() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.holders > 0
 }
 
-// betweenPollAndLane makes the group remove a reader after it has polled records and before they are added to their
-// lane, and waits until the partition is about to be assigned again, or would be without the gate.
+// betweenPollAndLane makes the group remove a reader that has polled records but has not yet added them to
+// their lane. It waits until the partition is assigned again, or until the gate holds the assignment back.
 func (r *reader) betweenPollAndLane(forget func()) {
 	forget()
 	tick := time.NewTicker(time.Millisecond)
@@ -120,13 +120,13 @@ func (r *reader) betweenPollAndLane(forget func()) {
 }
 
 func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
-	t.Parallel() // the client notices its removal with a heartbeat
+	t.Parallel() // slow: a heartbeat tells the client that the group has removed it
 	t.Run("law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch", func(t *testing.T) {
 		config, c := setUp(t)
-		config.SessionTimeout = 6 * time.Second // a heartbeat every two seconds
+		config.SessionTimeout = 6 * time.Second // a third of this is the heartbeat interval
 		put(t, c, "orders", 0, values(10)...)
 		r := read(t, config)
-		former := r.take(5) // and settles none
+		former := r.take(5) // the test settles none of these
 		happened := false
 		r.between = func() {
 			if !happened {
@@ -153,7 +153,8 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 	})
 }
 
-// Closing the source and replacing its member may happen at the same time, and only one of them may close the client.
+// Closing the source and replacing its member may happen at the same time. Only one of the two may close the
+// client.
 func TestAMemberIsLetGoByOneAlone(t *testing.T) {
 	m := &member{replacementDemanded: func() {}, client: new(kgo.Client)}
 	if m.retire() == nil {
@@ -166,7 +167,7 @@ func TestAMemberIsLetGoByOneAlone(t *testing.T) {
 
 func TestASourceThatIsClosedWhileItJoinsAsksNobody(t *testing.T) {
 	s := unjoined(t, nil)
-	s.brokers.shut() // as Close does first, while join has not asked yet
+	s.brokers.shut() // Close does this first; join has sent no request yet
 	if err := s.join(t.Context()); err != nil || s.brokers.client() != nil {
 		t.Errorf("it asks: %v", err)
 	}
@@ -229,14 +230,13 @@ func TestLanesOfAGenerationThatIsOverAreReadUntilTheMemberIsReplaced(t *testing.
 	now := time.Now()
 	l.owner, l.refused, l.refusedAt = owner{"m", 1}, owner{"m", 1}, now.Add(-2*rebalanceTimeout)
 	s.lanes.findOrphans()
-	s.group.backoff.over(now, s.member.toReplace()) // as it was for the previous member
+	s.group.backoff.over(now, s.member.toReplace()) // this reason already has a pause, from the previous member
 	s.group.replaceMember(now.Add(shortestPause / 2))
 	if l.gone || s.member.current() == nil {
 		t.Errorf("the lane is lost: %t, the member: %v", l.gone, s.member.current())
 	}
 }
 
-// demandReplacement demands a new member.
 func (s *Source) demandReplacement() {
 	s.member.demandReplacement("a test", topicPartition{})
 }
@@ -248,7 +248,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		text := &lockedBuffer{}
 		p := w.start(s.handle, func(c *Config) { c.Logger = logTo(text) }, nil)
 		<-s.began
-		refuse(w.cluster, kerr.UnknownTopicID, 1) // the commit during the handover
+		refuse(w.cluster, kerr.UnknownTopicID, 1) // for the commit during the handover
 		p.source.demandReplacement()
 		w.until(5*time.Second, "it hands over", func() bool { return p.first().leaving })
 		close(s.goOn)
@@ -260,7 +260,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		}
 	})
 	t.Run("trap_26_a_lane_that_is_given_while_others_are_handed_over_is_told_as_lost", func(t *testing.T) {
-		t.Parallel() // a rebalance takes a heartbeat
+		t.Parallel() // slow: a rebalance waits for a heartbeat
 		config, _, first, _ := pair(t)
 		heir := read(t, config)
 		heir.take(1)

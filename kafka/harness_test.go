@@ -43,8 +43,8 @@ func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	}
 }
 
-// startBrokers starts brokers with topics of one partition. The configuration reads orders and writes dead letters to
-// letters.
+// startBrokers starts brokers with topics of one partition. With the returned configuration a source reads
+// topic orders; withLetters adds the topic letters for dead letters.
 func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *kgo.Client) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
@@ -52,14 +52,14 @@ func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *
 	return c, config, newProducer(t, config.Brokers)
 }
 
-// setUp is startBrokers for tests that need no cluster.
+// setUp does the same as startBrokers, for tests that do not use the cluster.
 func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
 	t.Helper()
 	_, config, p := startBrokers(t, options...)
 	return config, p
 }
 
-// withLetters adds the topic for dead letters to a configuration.
+// withLetters sets the topic for dead letters in a configuration.
 func withLetters(c Config) Config {
 	c.DeadLetters = "letters"
 	return quiet(c)
@@ -82,7 +82,7 @@ func says(t testing.TB, text string, parts ...string) {
 	}
 }
 
-// broker is the suite's view of a cluster.
+// broker implements the interface through which the conformance suite uses a cluster.
 type broker struct {
 	producer *kgo.Client
 	config   Config
@@ -100,7 +100,7 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (source.Source, error) { return New(b.config) }
 
-// Dead reads the dead letters. There must be at least one.
+// Dead reads the dead letters. At least one dead letter must exist.
 func (b *broker) Dead() ([]*semel.Message, error) {
 	s, err := New(quiet(Config{Brokers: b.config.Brokers, Topics: []string{b.config.DeadLetters}, Group: "audit"}))
 	if err != nil {
@@ -137,11 +137,11 @@ func quiet(c Config) Config {
 	return c
 }
 
-// logTo returns a logger that writes text.
+// logTo returns a logger that writes text to w.
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five headers, 500 in each Fetch, from a broker in
-// this process.
+// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five headers from a broker in this
+// process. Each Fetch returns 500 records.
 func BenchmarkFetchAndSettle(b *testing.B) {
 	c := cluster(b, kfake.SeedTopics(6, "orders"))
 	p := newProducer(b, c.ListenAddrs())

@@ -24,8 +24,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// histories is how many seeds make test tries. SEED in the environment selects one seed. A seed repeats the same events,
-// though not the same order of goroutines.
+// histories is the number of seeds that `make test` tries. The environment variable SEED selects one seed. A
+// seed repeats the same events; the order of goroutines may differ.
 const histories = 100
 
 func TestOrderUnderRebalances(t *testing.T) {
@@ -44,8 +44,8 @@ func TestOrderUnderRebalances(t *testing.T) {
 	})
 }
 
-// history contains the events of a seed: joins, leaves, kills, freezes, faults of the brokers, new partitions, and
-// messages, some of which fail.
+// history runs the events of a seed: processes join, leave, die and freeze, brokers return errors, partitions
+// are added, and messages arrive, some of which fail.
 type history struct {
 	*world
 	seed         uint64
@@ -54,9 +54,9 @@ type history struct {
 	living       []*process
 	frozen       []*process
 	events       journal
-	next         map[int32]int // the number of the next message, by partition
+	next         map[int32]int // the number of the next message of each partition
 	past         map[int32][]string
-	corruptBatch map[string]bool // never applied
+	corruptBatch map[string]bool // messages that are never applied
 
 	mu       sync.Mutex // guards failures
 	failures map[string]int
@@ -95,7 +95,7 @@ func (h *history) note(format string, values ...any) {
 	h.events.add(fmt.Sprintf("%s %s", time.Now().Format("04:05.000"), fmt.Sprintf(format, values...)))
 }
 
-// elapse lets time pass: usually little, sometimes more than a session.
+// elapse lets time pass: usually a short time, sometimes more than a session timeout.
 func (h *history) elapse() {
 	most := []time.Duration{5 * time.Millisecond, 200 * time.Millisecond, 3 * time.Second, 15 * time.Second}[h.random.IntN(4)]
 	pass(time.Duration(h.random.Int64N(int64(most))))
@@ -145,7 +145,7 @@ func (h *history) join() {
 	h.note("process %p joins", p)
 }
 
-// one removes a random process from a list.
+// one removes a random process from a list and returns the process.
 func (h *history) one(of *[]*process) *process {
 	if len(*of) == 0 {
 		return nil
@@ -186,7 +186,8 @@ func (h *history) thaw() {
 	}
 }
 
-// fault makes the brokers refuse some requests. A request that timed out may have been carried out.
+// fault makes the brokers refuse some requests. The brokers may have carried out a request that they answered
+// with a timeout.
 func (h *history) fault() {
 	keys := []kmsg.Key{kmsg.OffsetCommit, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.Fetch, kmsg.ConsumerGroupHeartbeat, kmsg.OffsetFetch}
 	errs := map[kmsg.Key][]*kerr.Error{
@@ -214,11 +215,11 @@ func (h *history) grow() {
 	if _, err := kadm.NewClient(h.producer).CreatePartitions(context.Background(), 1, theTopic); err != nil {
 		h.t.Fatal(err)
 	}
-	h.producer = h.client() // the previous producer does not know the partition
+	h.producer = h.client() // the previous producer does not know the new partition
 	h.write()
 }
 
-// write publishes messages to partitions, some followed by copies.
+// write publishes messages to partitions, and copies of some messages.
 func (h *history) write() {
 	partitions := int32(len(h.cluster.PartitionInfos(theTopic)))
 	n := h.random.IntN(40)
@@ -266,7 +267,8 @@ func (h *history) failure(id string) error {
 
 var mixing = maphash.MakeSeed()
 
-// handle records in the transaction whether a message takes effect after a later one of its lane.
+// handle applies a message. In the same transaction it records an error if a later message of the lane took
+// effect before this message.
 func (h *history) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	id := m.Identity.ID
 	if wait := maphash.String(mixing, id) % 64; wait < 24 {
@@ -294,7 +296,7 @@ func (h *history) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return count(ctx, tx, m)
 }
 
-// watchOffsets checks the group's offsets whenever one is committed.
+// watchOffsets checks the group's offsets after every commit.
 func (h *history) watchOffsets() {
 	look, ended := make(chan bool, 1), make(chan bool)
 	h.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {

@@ -16,10 +16,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// whenIdle makes a run end when its source is empty.
+// whenIdle makes a process end when its source is empty.
 func whenIdle(c *settings) { c.IdleExit = time.Second }
 
-// ends waits until a process has ended by itself, and returns the result of Run.
+// ends waits until a process ends without being stopped, and returns the result of Run.
 func (p *process) ends(t testing.TB) error {
 	t.Helper()
 	select {
@@ -32,7 +32,7 @@ func (p *process) ends(t testing.TB) error {
 	}
 }
 
-// ofNewer writes the marker of an order as only a newer release does.
+// ofNewer writes the marker of an order in a form that only a newer release of Semel writes.
 func (w *world) ofNewer(id string) {
 	w.t.Helper()
 	scope, err := w.store.Scope(w.t.Context(), "billing", "shop", 0)
@@ -123,7 +123,7 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, "a")
 		p := w.settled(nil)
 		for l := range p.source.lanes.each {
-			l.next, l.delivered = 0, 0 // as if the lane were at a gap before the end
+			l.next, l.delivered = 0, 0 // as if only a gap were left before the end
 		}
 		w.cluster.ControlKey(int16(kmsg.Fetch), emptyFetches(w))
 		idle, left, err := p.source.Info().Idle(t.Context())
@@ -133,7 +133,7 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 	})
 }
 
-// emptyFetches answers fetches of a minimal size with no records.
+// emptyFetches answers the fetches that check for remaining records. The answer contains no records.
 func emptyFetches(w *world) func(kmsg.Request) (kmsg.Response, error, bool) {
 	return func(request kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -158,7 +158,7 @@ func (w *world) slowJoins(d time.Duration) {
 	})
 }
 
-// busy fails if a source is idle.
+// busy fails if a source reports that it is idle.
 func busy(t testing.TB, s *Source, when string) {
 	t.Helper()
 	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
@@ -236,7 +236,7 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 			w.publish(0, "a")
 			p := w.settled(nil)
 			for l := range p.source.lanes.each {
-				l.next, l.delivered = 0, 0 // as if the lane had not advanced
+				l.next, l.delivered = 0, 0 // as if the lane had not read its records
 			}
 			var asked atomic.Int32
 			w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
@@ -246,8 +246,8 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 				return nil
 			})
 			w.control(kmsg.ListOffsets, func(request kmsg.Request) kmsg.Response {
-				if request.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // the last request before the check
-					w.cluster.SleepControl(func() { pass(2 * metadataAge) }) // so that the metadata is too old
+				if request.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // this is the last request before the check of idleness
+					w.cluster.SleepControl(func() { pass(2 * metadataAge) }) // so that the cached metadata is too old
 					w.alwaysAnswer(answer)
 				}
 				return nil
@@ -263,7 +263,7 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// alwaysAnswer answers every metadata request with a topic.
+// alwaysAnswer answers every metadata request with this topic.
 func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	w.control(kmsg.Metadata, func(request kmsg.Request) kmsg.Response {
 		response := request.ResponseKind().(*kmsg.MetadataResponse)
@@ -272,7 +272,7 @@ func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	})
 }
 
-// leaderless adds a partition without a leader.
+// leaderless adds a partition without a leader to the metadata of a topic.
 func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	partition := kmsg.NewMetadataResponseTopicPartition()
 	partition.Leader, partition.ErrorCode = -1, kerr.LeaderNotAvailable.Code
@@ -280,7 +280,7 @@ func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	return topic
 }
 
-// lastly is an observer that runs a function before it is notified of the end of a lane.
+// lastly is an observer that calls before each time a lane ends, and then the wrapped observer.
 type lastly struct {
 	source.LaneObserver
 	before func()

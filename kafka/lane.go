@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// topicPartition names a partition.
+// topicPartition names a partition of a topic.
 type topicPartition struct {
 	topic     string
 	partition int32
@@ -27,83 +27,87 @@ func (p topicPartition) compare(other topicPartition) int {
 	return cmp.Or(cmp.Compare(p.topic, other.topic), cmp.Compare(p.partition, other.partition))
 }
 
-// owner is the group's owner of a lane: a member and a generation (with KIP-848 its epoch). A commit contains it.
+// owner is the owner of a lane in the group: a member and a generation (with KIP-848 an epoch). A commit
+// contains both.
 type owner struct {
 	member     string
 	generation int32
 }
 
-// position is how far a lane is processed: the offset of the next record, and the leader epoch of the record before it.
+// position says how much of a lane is processed: offset is the offset of the next record, and epoch the leader
+// epoch of the record before that.
 type position struct {
 	offset int64
 	epoch  int32
 }
 
-// lane is one epoch of a partition. lanes.mu guards its fields.
+// lane is a partition in one epoch: a partition that is assigned again becomes a new lane. lanes.mu guards the
+// fields.
 type lane struct {
 	topicPartition
 	id source.Lane
 	// owner is changed only in the group's callbacks; see group.go.
 	owner owner
-	// refused is the owner that the group did not accept; no commit is tried until the lane has another owner.
+	// refused is the owner whose commit the group refused. No commit is tried until the lane has another
+	// owner.
 	refused   owner
 	refusedAt time.Time
-	// gone: nothing of the lane is delivered or settled any more.
+	// gone is true after the end of the lane: its records are no longer delivered or settled.
 	gone   bool
 	goneAt time.Time
-	// leaving: the lane is being handed over, and delivers nothing more.
+	// leaving is true while the lane is handed over. The lane delivers no further records.
 	leaving bool
-	// broken is why nothing more can be read.
+	// broken is the reason why the lane cannot be read further; nil if it can be read.
 	broken error
-	// fault is why the lane has stopped; nil if it has not.
+	// fault is the reason why the lane has stopped; nil if it has not stopped.
 	fault       error
 	faultLogged time.Time
-	// skipsLost: the lane must skip lost records.
+	// skipsLost is true if the lane must skip lost records.
 	skipsLost bool
 
 	topicID [16]byte
-	// window contains the polled unsettled records, and settled records after an unsettled one; first is the number of
-	// its first record.
+	// window contains the polled records that are unsettled, and the settled records that follow an unsettled
+	// record. first is the number of the first record in window.
 	window []slot
 	first  int
-	// held is the size of its unsettled records in bytes. hidden is the part of the delivered records that the consumer
-	// does not see.
+	// held is the size in bytes of the unsettled records. hidden is the size of the part of delivered records
+	// that the consumer does not get.
 	held, hidden int64
-	// next is the offset after the last polled record; -1 before the first.
+	// next is the offset after the last polled record; -1 before the first record.
 	next int64
-	// done is the position after the last record that is settled without a gap. committed is the position that the group
-	// has; offset -1 if unknown.
+	// done is the position up to which all records are settled. committed is the position that the group has;
+	// its offset is -1 if the position is unknown.
 	done, committed position
 	committedAt     time.Time
-	// kept is the position that the store is known to have, see positions.go; -1 if unknown.
+	// kept is the position that the store is known to have; see positions.go. It is -1 if unknown.
 	kept int64
-	// ready are the polled records to be delivered; back are the nacked records.
+	// ready has the polled records that are not delivered yet; back has the nacked records.
 	ready, back []*record
-	paused      bool // by the engine
+	paused      bool // by the consumer
 	full        bool // by the source, because the window is full
 	overBudget  bool // by the source, because a batch would exceed the budget
 	unsettled   int
 	// delivered is the offset after the last delivered record; -1 if unknown.
 	delivered int64
-	// end and stable are the last known end of the partition: after its last record, and before the first open
-	// transaction.
+	// end and stable are the last known ends of the partition: end is after the last record, stable before the
+	// first open transaction.
 	end, stable int64
 	lastMove    lastMove
 	heldUpSince time.Time
 	heldUpTold  bool
 
-	// uncommitted is the time of the oldest settled record that was not part of a commit. committing is the time of the
-	// oldest record whose commit has no successful answer yet. Zero if there is none.
+	// uncommitted is the time of the oldest settled record that no commit contains yet. committing is the time
+	// of the oldest record whose commit is not confirmed yet. A zero time means that there is no such record.
 	uncommitted, committing time.Time
-	// taken is the earliest time of the records that were polled last.
+	// taken is the earliest time of the records in the last poll.
 	taken time.Time
-	// endAsked is when end was requested.
+	// endAsked is the time of the request for end.
 	endAsked    time.Time
 	firstUnread firstUnread
 }
 
-// mostWindow is how many records may follow an unsettled record before the lane is paused; resumeWindow is when it is
-// resumed.
+// mostWindow is the number of records after an unsettled record at which the lane is paused. At resumeWindow
+// the lane is resumed.
 const (
 	mostWindow   = 1 << 16
 	resumeWindow = mostWindow / 2
@@ -118,37 +122,37 @@ const (
 	settled
 )
 
-// slot is a record's place in a lane's window.
+// slot is the place of one record in a lane's window.
 type slot struct {
 	after  position
-	record *record // nil when settled, to free its memory
-	// settledTime is the record's time when it is settled, in milliseconds since 1970; 0 if it has none.
+	record *record // nil after the record is settled, to free its memory
+	// settledTime is the time of a settled record, in milliseconds since 1970; 0 if the record has no time.
 	settledTime int64
 }
 
-// record is a record in a lane's window. record is the Handle of its deliveries.
+// record is a record in a lane's window. Each delivery of the record has it as Handle.
 type record struct {
 	lane *lane
-	raw  *kgo.Record // nil when settled; Fetch replaces it, without a lock
-	// written is the broker's time of the record; zero if it has none.
+	raw  *kgo.Record // nil after the record is settled; Fetch replaces raw without a lock
+	// written is the broker's time of the record; zero if the record has no time.
 	written time.Time
-	// number is the record's place in the order of its lane.
+	// number is the number of the record in the order of its lane.
 	number int
-	// size is the memory of the record in bytes. hidden is the part that is not in its message, because the record is
-	// too large.
+	// size is the memory of the record in bytes. hidden is the part that the message does not contain because
+	// the record is too large.
 	size, hidden int64
 	after        position
 	state        recordState
-	at           time.Time // when it was delivered; if handedBack, when it is due again
-	// message is the message of the first delivery; each redelivery has its own.
+	at           time.Time // the time of the delivery; if handedBack, the time of the next delivery
+	// message is the message of the first delivery. Each redelivery has its own copy.
 	message  semel.Message
 	detached bool
-	// letter is its copy among the dead letters, written or in progress.
+	// letter is the record's dead letter, written or in progress; nil if there is none.
 	letter *producer.Pending
 }
 
-// add appends polled records. Control records end at once: they contain no message, but the group's offset must pass
-// them like settled records.
+// add appends polled records. A control record counts as settled at once: it contains no message, but the
+// group's offset must pass it.
 func (l *lane) add(records []*kgo.Record, maxRecord int) {
 	now := time.Now()
 	var earliest time.Time
@@ -181,8 +185,8 @@ func sizeOf(raw *kgo.Record) int64 {
 	return int64(n)
 }
 
-// detach gives a record its own memory. Until then it shares the memory of its batch, or of the whole response, and
-// would keep all of it.
+// detach copies a record to memory of its own. Before that, the record shares the memory of its batch, or of
+// the whole response, and would keep all of that memory in use.
 func (r *record) detach() {
 	from := r.raw
 	n := len(from.Key) + len(from.Value)
@@ -206,7 +210,7 @@ func (r *record) detach() {
 	r.raw, r.detached = raw, true
 }
 
-// settle settles a record.
+// settle marks a record as settled.
 func (l *lane) settle(r *record) {
 	if r.state == settled {
 		return
@@ -225,7 +229,7 @@ func (l *lane) settle(r *record) {
 	l.advance()
 }
 
-// advance moves done over the records that are settled without a gap.
+// advance moves done to the first record that is not settled.
 func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {
@@ -237,10 +241,10 @@ func (l *lane) advance() {
 	l.first += n
 }
 
-// dirty reports whether the group does not have the lane's current position.
+// dirty reports whether the lane has a newer position than the group.
 func (l *lane) dirty() bool { return !l.gone && l.done.offset > l.committed.offset }
 
-// giveBack lets a record be delivered again, at the time at or later.
+// giveBack schedules a record for another delivery, not before the time at.
 func (l *lane) giveBack(r *record, at time.Time) {
 	if r.state != delivered {
 		return
@@ -251,10 +255,10 @@ func (l *lane) giveBack(r *record, at time.Time) {
 	l.back = append(l.back, r)
 }
 
-// blocked reports whether the lane delivers nothing for now.
+// blocked reports whether the lane must not deliver records now.
 func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
-// oldest returns when the oldest unsettled delivery was made.
+// oldest returns the delivery time of the oldest unsettled delivery.
 func (l *lane) oldest() time.Time {
 	var at time.Time
 	for i := range l.window {
@@ -265,10 +269,11 @@ func (l *lane) oldest() time.Time {
 	return at
 }
 
-// standsEvery is how often a stopped lane is logged.
+// standsEvery is the interval at which the log repeats that a lane has stopped.
 const standsEvery = time.Minute
 
-// setFault stores why a lane has stopped. It is logged at once, unless the lane had stopped already.
+// setFault stores the reason why a lane has stopped. The reason is logged at once if the lane had no fault
+// before.
 func (l *lane) setFault(why error) {
 	if l.fault == nil {
 		l.faultLogged = time.Time{}
@@ -276,12 +281,12 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// left returns what remains unfinished in a stopped lane.
+// left returns the report of a stopped lane: how many records are left, and why.
 func (l *lane) left(why error) semel.Unfinished {
 	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }
 
-// unread returns how many offsets are after the lane's position.
+// unread returns the number of offsets after the lane's position.
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
@@ -290,13 +295,13 @@ func (l *lane) unread() int64 {
 	return max(l.end-at, 0)
 }
 
-// heldUp reports whether records exist and an open transaction prevents their delivery.
+// heldUp reports whether the lane has records that cannot be delivered because of an open transaction.
 func (l *lane) heldUp(uncommitted bool) bool {
 	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
 }
 
-// reached returns the offset after the last record that was delivered, or passed because it contains no message; -1
-// before the first.
+// reached returns the offset after the last record that was delivered or that contains no message. The result
+// is -1 before the first record.
 func (l *lane) reached() int64 {
 	if len(l.ready) == 0 {
 		return max(l.next, l.delivered)
@@ -304,14 +309,14 @@ func (l *lane) reached() int64 {
 	return l.delivered
 }
 
-// readAt returns the offset to read next.
+// readAt returns the offset of the next record to read.
 func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
 
 var noTopicID [16]byte
 
 func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
-// unfit returns why records cannot follow the lane's records; empty if they can.
+// unfit returns the reason why records cannot follow the records of the lane; empty if they can.
 func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 	switch {
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:

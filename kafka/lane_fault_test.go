@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lastMove starts a run that would end after the source was empty for the time idle, and stops its lane 0 by a fault
-// that cause makes. It returns the run and its log.
+// lastMove starts a process that ends when its source was empty for the time idle, and calls cause, which
+// stops lane 0 by a fault. It returns the process and the log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -97,7 +97,8 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// stands fetches until a lane stops, and returns why. It fails on a delivery or an error of Fetch.
+// stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
+// error of Fetch.
 func (r *reader) stands() string {
 	r.t.Helper()
 	ctx, cancel := contextFor(r.t, patience)
@@ -139,7 +140,7 @@ func (p *process) lane(partition int32) source.Lane {
 	return p.source.lanes.all()[i].id
 }
 
-// paused fails unless exactly these partitions are paused in the client.
+// paused fails unless the client has paused exactly these partitions.
 func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
 	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
@@ -149,7 +150,8 @@ func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 
 func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 	inWorld(t, "trap_T91_it_stands_still_paused_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20)) // a decoder of zstd may not be created in a bubble
+		// not zstd: its decoder must not be created in a synctest bubble
+		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20))
 		w.publish(0, "before")
 		large := order(0, "large")
 		large.Value = make([]byte, 4<<20)

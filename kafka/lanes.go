@@ -11,23 +11,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes are the partitions that this process owns, the observer of assignments, and the lock for changes of lanes.
-// lanes sends no requests: group reports what the consumer group assigns and revokes. Other types handle the rest of a
-// lane: intake (what the client reads), deliveries (what the consumer has), commits (what the group has) and progress
-// (its position in the log).
+// lanes holds the partitions that this process owns, the observer of assignments, and the lock for changes of
+// lanes. lanes sends no requests: the type group calls it when the consumer group assigns or revokes
+// partitions. Other types handle the other aspects of a lane: intake reads records, deliveries passes them to
+// the consumer, commits commits offsets, and progress computes positions in the log.
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
 	member   *member
 	observer source.LaneObserver // nil if there is no observer
-	// ended is called with a lane that has ended, while mu is held, if Observe is set.
+	// ended is called with each lane that this process gives up or loses, while mu is held. It is nil unless
+	// Config.Observe is set.
 	ended func(*lane)
-	// changed has a value if a lane was assigned, lost or stopped.
+	// changed gets a value when a lane was assigned, lost or stopped.
 	changed chan struct{}
 
-	// mu guards the fields below, and the fields of every lane and record. Other types access them through each, living
-	// and with. mu is not held during blocking calls; only the locks of intake, progress, member and faults are taken
-	// while it is held.
+	// mu guards the fields below, and the fields of every lane and record. Other types access these fields in
+	// callbacks of each, living and with. mu is not held during blocking calls. While mu is held, only the
+	// locks of intake, progress, member and faults may be taken.
 	mu          sync.Mutex
 	byPartition map[topicPartition]*lane
 	// order contains the lanes in the order of assignment.
@@ -39,7 +40,7 @@ func newLanes(c *Config, o *hook.Budget, m *member) *lanes {
 	return &lanes{config: c, budget: o, member: m, byPartition: map[topicPartition]*lane{}, changed: make(chan struct{}, 1)}
 }
 
-// each iterates over all lanes, including lost lanes that are not forgotten yet. The lock is held during the iteration.
+// each iterates over all lanes, including lost lanes that are not forgotten yet. The iteration holds the lock.
 func (ls *lanes) each(yield func(*lane) bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -50,7 +51,8 @@ func (ls *lanes) each(yield func(*lane) bool) {
 	}
 }
 
-// living calls do with the living lane of a partition, if there is one, while the lock is held.
+// living calls do with the lane of a partition, if there is one that is not gone. The lock is held during the
+// call.
 func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -59,17 +61,18 @@ func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	}
 }
 
-// with calls do with all lanes in order, while the lock is held.
+// with calls do with all lanes in order. The lock is held during the call.
 func (ls *lanes) with(do func(all []*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	do(ls.order)
 }
 
-// at returns the lane of a partition, even if it is lost; nil if there is none. Call it only within with.
+// at returns the lane of a partition, even if the lane is lost; nil if there is none. Call at only in a
+// callback of with.
 func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
-// touch causes a report of the lanes at once. touch never blocks.
+// touch requests a report of the lanes at once. touch never blocks.
 func (ls *lanes) touch() {
 	select {
 	case ls.changed <- struct{}{}:
@@ -83,7 +86,7 @@ func (ls *lanes) observe(tell func(source.LaneObserver)) {
 	}
 }
 
-// give creates lanes for newly assigned partitions of a member, and notifies the observer.
+// give creates a lane for each newly assigned partition of a member, and notifies the observer.
 func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
 	for _, l := range ls.add(client, now, added, ids) {
 		ls.observe(func(o source.LaneObserver) { o.Given(l.id) })
@@ -121,8 +124,8 @@ func newLane(p topicPartition, epoch uint64) *lane {
 	}
 }
 
-// renew changes the owner of a member's lanes and finds its lanes of partitions. lost are the lanes that this owner
-// cannot have owned without interruption.
+// renew sets the current owner in the lanes of a member. found are the lanes of the given partitions. lost are
+// lanes that another owner may have had in between.
 func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]int32) (found, lost []*lane, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -162,13 +165,13 @@ func (ls *lanes) any() bool {
 	return len(ls.order) > 0
 }
 
-// has reports whether a partition is a living lane.
+// has reports whether this process has a lane for a partition that is not gone.
 func (ls *lanes) has(p topicPartition) (lives bool) {
 	ls.living(p, func(*lane) { lives = true })
 	return lives
 }
 
-// given returns how many lanes were ever assigned.
+// given returns the number of lanes that were ever assigned to this source.
 func (ls *lanes) given() uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -186,7 +189,7 @@ func (ls *lanes) forget(partitions map[string][]int32) {
 	}
 }
 
-// forgetLanes removes lanes, or the later lanes of their partitions.
+// forgetLanes removes the partitions of these lanes, even if they have newer lanes now.
 func (ls *lanes) forgetLanes(which []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -195,7 +198,7 @@ func (ls *lanes) forgetLanes(which []*lane) {
 	}
 }
 
-// forgetPartition removes a partition. The caller holds lanes.mu.
+// forgetPartition removes a partition with its lane. The caller holds lanes.mu.
 func (ls *lanes) forgetPartition(p topicPartition) {
 	l := ls.byPartition[p]
 	if l == nil {
@@ -208,7 +211,7 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
 
-// drain stops deliveries of lanes, because they are handed over. drain returns the living ones.
+// drain stops the deliveries of lanes before a handover. drain returns the lanes that are not gone.
 func (ls *lanes) drain(which []*lane) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -219,8 +222,8 @@ func (ls *lanes) drain(which []*lane) []*lane {
 	return which
 }
 
-// lose ends lanes: nothing of them is delivered or settled any more. If reason is not empty, a warning is logged for
-// each lane; lanes that were handed over have no reason.
+// lose ends lanes: their records are no longer delivered or settled. If reason is not empty, lose logs a
+// warning for each lane. For lanes that were handed over, reason is empty.
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []held
 	for _, l := range which {
@@ -240,8 +243,8 @@ func (ls *lanes) lose(which []*lane, reason string) {
 	ls.touch()
 }
 
-// end ends a lane, and returns it with its committed offset. end reports whether the lane was
-// living.
+// end ends a lane, and returns its partition and committed offset. The result is false if the lane had ended
+// before.
 func (ls *lanes) end(l *lane) (held, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -253,8 +256,8 @@ func (ls *lanes) end(l *lane) (held, bool) {
 	return held{l.topicPartition, l.committed.offset}, !was
 }
 
-// findOrphans demands a new member if the client still reads lanes that are lost here, or if a generation has passed
-// without a lane's owner.
+// findOrphans demands a new member in two cases: the client still reads a lane that is lost here, or a
+// generation has begun that did not renew the owner of a lane.
 func (ls *lanes) findOrphans() (stale []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -270,14 +273,14 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	return stale
 }
 
-// held is a partition and the group's offset in it; negative if the group has none.
+// held is a partition with the group's offset; the offset is negative if the group has none.
 type held struct {
 	topicPartition
 	next int64
 }
 
-// logPartitions logs in one line the partitions that were assigned or given up, with their offsets. A line names at most
-// mostNamed partitions and the number of others.
+// logPartitions writes one log line with the partitions that were assigned or given up, and their offsets. The
+// line names at most mostNamed partitions and has the number of all.
 func logPartitions(c *Config, what string, all []held) {
 	if len(all) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// If a type has a field mu, mu guards the fields after it. Other types access them only through the type's methods, so
-// that the lock is never forgotten.
+// If a type has a field mu, mu guards the fields after it. Other types must access these fields through
+// methods of the type, so that no access forgets the lock.
 func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	files, parsed := token.NewFileSet(), []*ast.File{}
 	names, err := filepath.Glob("*.go")
@@ -41,7 +41,8 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	}
 }
 
-// guardedFields returns mu and the fields after it, by the names of the fields that have their type.
+// guardedFields finds the types with a field mu. Each key of the result is the name of a field of such a type;
+// the value has mu and the fields that mu guards.
 func guardedFields(files []*ast.File) map[string][]string {
 	byType, typeOf := map[string][]string{}, map[string]string{}
 	for _, file := range files {
@@ -79,7 +80,8 @@ func guardedFields(files []*ast.File) map[string][]string {
 	return all
 }
 
-// reached returns where a function selects guarded fields of another type, or the lock of anything but its receiver.
+// reached returns the places where a function accesses guarded fields of another type, or the lock of anything
+// but its receiver.
 func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -99,7 +101,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// receives reports whether name is a method's receiver.
+// receives reports whether name is the receiver of a method.
 func receives(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

@@ -33,7 +33,7 @@ func (w *world) finish(c *kgo.Client, how kgo.TransactionEndTry) {
 	must(w.t, c.EndTransaction(context.Background(), how))
 }
 
-// laneWatch stores the last state of each partition that Observe got.
+// laneWatch stores the last state that Observe got for each partition.
 type laneWatch struct {
 	mu   sync.Mutex
 	last map[int32]LaneState
@@ -73,7 +73,7 @@ func TestLogsWithGaps(t *testing.T) {
 			want = append(want, fmt.Sprint("kept", n))
 		}
 		w.cluster.Compact()
-		want = append(want, "committed5") // the other records have its key, too
+		want = append(want, "committed5") // the other records have the key of committed5, too
 		p := w.settled(nil)
 		w.once(want...)
 		if c := p.consumer.Counts(); c.Applied >= 18 || w.end(0) < 30 {
@@ -194,7 +194,7 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.KeepControl()
 			if fetches++; fetches > 2000 {
-				return nil, errSpoilt, true // otherwise virtual time would never advance
+				return nil, errSpoilt, true // fails, because otherwise virtual time would never advance
 			}
 			return nil, nil, false
 		})
@@ -205,7 +205,7 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 			t.Errorf("records were skipped automatically: the group's offset is %d", at)
 		}
 		says(t, text.String(), "partition 0", "offset 10", "begins at 20", "--reset-offsets")
-		// An operator sets the offset.
+		// Now an operator sets the offset.
 		_ = second.leave()
 		if fetches > 500 {
 			t.Errorf("%d fetches within a minute: the brokers are asked repeatedly", fetches)
@@ -231,7 +231,7 @@ func TestPartitionsThatAreAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.producer = w.client()
-			w.publish(1, numbered("b", 1, 20)...) // before any member knows the partition
+			w.publish(1, numbered("b", 1, 20)...) // written before any member knows the partition
 			w.publish(2, numbered("c", 1, 20)...)
 			w.settles(5 * time.Minute)
 			w.once(numbered("b", 1, 20)...)
@@ -260,7 +260,7 @@ func TestOffsetsThatAreStillInATransaction(t *testing.T) {
 	})
 }
 
-// moveInTransaction lets a transaction move the offset of the group, which has no members yet.
+// moveInTransaction moves the offset of the group in a transaction, while the group has no members.
 func (w *world) moveInTransaction(name string, id int64, epoch int16, offset int64) {
 	w.t.Helper()
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// remove removes a reader from the group without its knowledge, as the group does with a silent member.
+// remove removes a reader from the group without telling the reader, as the group does with a silent member.
 func remove(t testing.TB, c *kgo.Client, r *reader) {
 	t.Helper()
 	member, _ := r.member.current().GroupMetadata()
@@ -50,7 +50,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		remove(t, c, former)
 		heir := read(t, config)
 		heir.ack(heir.take(10)...)
-		former.ack(old[:3]...) // acking in a lost lane is not an error
+		former.ack(old[:3]...) // an ack in a lost lane is no error
 		wantOffset(t, c, 0, 10)
 		former.wantTold("lost orders/0", 1)
 	})
@@ -64,7 +64,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		heir.ack(heir.take(10)...)
 		heir.close()
 		put(t, c, "orders", 0, "10")
-		former.member.current().ForceRebalance() // it gets the same partition again, and its client continues at its old position
+		former.member.current().ForceRebalance() // the reader gets the same partition again, and its client continues at the old position
 		former.await("another generation", func(told []string) bool { return len(told) > 1 })
 		former.ack(old[:3]...)
 		wantOffset(t, c, 0, 10)
@@ -83,15 +83,15 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		again := r.take(2)
 		wants(t, again, "1", "2")
 		r.wantNotes("given orders/0", "lost orders/0", "given orders/0")
-		r.ack(first...) // of an old epoch
+		r.ack(first...) // first belongs to an old epoch
 		wantOffset(t, c, 0, 1)
 		r.ack(again...)
 		awaitOffset(t, c, "billing", "orders", 0, 3)
 	})
 }
 
-// pair creates a topic of two partitions with three values each, and a reader that has got all of them. It returns the
-// deliveries, too.
+// pair creates a topic of two partitions with three values each, and a reader that has got all of these
+// values. pair also returns the deliveries.
 func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]source.Delivery) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
@@ -107,7 +107,8 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// moved returns the lane in the reader's notification what, and the other lane.
+// moved finds in the reader's notes the lane with the notification what. It returns that lane and the other
+// lane.
 func (r *reader) moved(what string) (moved, kept string) {
 	for _, s := range r.notes() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {
@@ -131,11 +132,11 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		if !slices.Equal(first.notes()[2:], []string{"revoking " + moved, "lost " + moved}) {
 			t.Errorf("the previous owner was notified of %v", first.notes())
 		}
-		first.ack(got[moved]...) // returns no error, and settles nothing
+		first.ack(got[moved]...) // an ack in a lane that moved returns no error and settles nothing
 		partition := int32(moved[len(moved)-1] - '0')
 		wantOffset(t, c, partition, 2)
 		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
-			first.ackPatiently(got[kept]...) // the group may be in the next generation already, before this member is
+			first.ackPatiently(got[kept]...) // the group may begin the next generation before this member knows of it
 			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
 		})
 	})
@@ -143,14 +144,14 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, _, first, got := pair(t)
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		first.revoking = func(_ context.Context, l source.Lane) { // no test waits for the answer
+		first.revoking = func(_ context.Context, l source.Lane) { // nobody waits for the answer
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
 		wants(t, read(t, config).take(1), "2")
 	})
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
-		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read at each revocation
+		first.config.RevokeTimeout = 50 * time.Millisecond // this option is read at each revocation
 		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
 		wants(t, read(t, config).take(3), "0", "1", "2")
 	})
@@ -194,7 +195,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		"case_11_a_member_with_another's_name_has_lost_its_own": kerr.FencedInstanceID,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // the client needs time to notice by itself
+			t.Parallel() // slow: the client must notice the error without help
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
 			put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
@@ -202,7 +203,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			refuse(c, code, 1)
 			r.ack(r.take(1)...)
 			r.wantNotes("given orders/0", "lost orders/0")
-			r.ack(r.take(1)...) // the lane is assigned again, though the group never revoked it
+			r.ack(r.take(1)...) // the lane is assigned again, although the group did not revoke it
 		})
 	}
 }
@@ -251,7 +252,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		got := r.take(1)
 		client := r.member.current()
 		now := ownerOf(client)
-		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not reported this generation yet
+		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not reported the current generation yet
 		r.deliveries.settle(settlements(semel.Ack, got))
 		c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
 			r.lanes.renew(client, now, nil)
@@ -273,7 +274,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // half of it is for leaving
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // half of the time is for leaving the group
 		defer cancel()
 		if err := r.Close(ctx); err == nil {
 			t.Error("Close does not report that the group has not accepted a commit")
@@ -297,7 +298,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 		if left, err := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 || err == nil {
 			t.Fatalf("left %v: %v", left, err)
 		}
-		idle := read(t, config) // there is no partition for it, and the group's epoch rises
+		idle := read(t, config) // a second member gets no partition, but raises the group's epoch
 		stop := idle.keepFetching(nil)
 		defer stop()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
@@ -305,7 +306,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 	})
 }
 
-// refuse makes the next n commits fail, and counts all commits.
+// refuse makes the brokers refuse the next n commits, and counts all commits.
 func refuse(c *kfake.Cluster, code *kerr.Error, n int) (commits func() int) {
 	seen := make(chan struct{}, 1000)
 	c.ControlKey(int16(kmsg.OffsetCommit), func(request kmsg.Request) (kmsg.Response, error, bool) {

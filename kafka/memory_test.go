@@ -17,13 +17,13 @@ import (
 // heap returns the memory in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // pools are emptied by the second collection
+	runtime.GC() // only a second collection empties pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// compress writes n records of a size that compress well, in few batches.
+// compress writes n records that compress well, in few batches. size is the length of each value.
 func compress(t testing.TB, brokers []string, n, size int, codec kgo.CompressionCodec, batch int32) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),

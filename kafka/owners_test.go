@@ -18,7 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stuck is a handler that blocks, whatever its context, until the test releases it, and only then has its effect.
+// stuck is a handler that ignores its context and blocks until the test releases it. Only then it applies its
+// message.
 type stuck struct {
 	began chan bool
 	goOn  chan bool
@@ -39,9 +40,9 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		s := newStuck()
 		old := w.start(s.handle, nil, func(c *settings) { c.Batch.MaxSize = 1 })
 		<-s.began
-		old.wire.freeze() // longer than the session
+		old.wire.freeze() // freeze for longer than the session timeout
 		w.start(count, nil, nil)
-		// The open transaction of the previous owner blocks the first message, and with it its lane.
+		// The open transaction of the previous owner blocks the first message, and so the whole lane.
 		pass(20 * time.Second)
 		close(s.goOn)
 		w.settles(5 * time.Minute)
@@ -55,7 +56,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		offers := w.offered()
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m0005" {
-				w.wires[0].freeze() // the commit of settled messages is in progress
+				w.wires[0].freeze() // at this time a commit of settled messages is in progress
 			}
 			return count(ctx, tx, m)
 		}, nil, func(c *settings) { c.Batch.MaxSize = 5 })
@@ -71,7 +72,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		w.once(numbered("m", 1, 30)...)
 	})
 	bubble(t, "trap_29_a_handler_that_runs_on_after_its_session_ended_does_no_harm", func(t *testing.T) {
-		for _, reply := range []error{nil, errSpoilt} { // finally it commits or rolls back
+		for _, reply := range []error{nil, errSpoilt} { // at the end the handler commits or rolls back
 			w := newWorld(t, 1)
 			ids := numbered("m", 1, 10)
 			w.publish(0, ids...)
@@ -115,13 +116,13 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 			pass(15 * time.Second)
 		},
 		"trap_T34_a_member_that_is_asked_for_its_lanes_at_any_point_loses_and_doubles_nothing": func(w *world, _ *process) {
-			pass(15 * time.Second) // the next owner joins in this time
+			pass(15 * time.Second) // meanwhile the next owner joins
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			for _, point := range faults.Points() {
 				if point == faults.CommitReplyLost {
-					continue // there is no answer to lose
+					continue // this member gets no answer that could be lost
 				}
 				strikeAt(t, point, strike)
 			}
@@ -247,7 +248,7 @@ func TestRebalancesEnd(t *testing.T) {
 			}
 		}, nil)
 		<-s.began
-		<-s.began // both lanes are being processed
+		<-s.began // handlers of both lanes are running
 		w.start(count, nil, nil)
 		began := time.Now()
 		w.until(time.Minute, "each of two members has a partition", func() bool {
@@ -257,7 +258,7 @@ func TestRebalancesEnd(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("the rebalance took %v", took)
 		}
-		pass(time.Minute) // no member is removed later
+		pass(time.Minute) // wait, to see that no member is removed later
 		if n := len(w.cluster.GroupInfo(theGroup).Members); n != 2 || len(lost.all()) != 1 {
 			t.Errorf("%d members, lanes lost: %v", n, lost.all())
 		}
@@ -276,12 +277,12 @@ func TestRebalancesEnd(t *testing.T) {
 		began := make(chan bool, 100)
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			began <- true
-			<-ctx.Done() // only a stop or a revocation ends it
+			<-ctx.Done() // the handler returns only after a stop or a revocation
 			return ctx.Err()
 		}, nil, func(c *settings) { c.Drain, c.Timeout = 5*time.Second, time.Hour })
 		<-began
 		other := w.start(count, nil, nil)
-		pass(5 * time.Second) // the old member must give up a lane and waits for its handlers
+		pass(5 * time.Second) // meanwhile the old member must give up a lane and waits for its handlers
 		since := time.Now()
 		_ = old.leave()
 		if took := time.Since(since); took > 10*time.Second {
@@ -332,7 +333,7 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 	})
 }
 
-// nothingSkipped fails if the group's offset has passed a message without effect.
+// nothingSkipped fails if the group's offset has passed a message that had no effect.
 func (w *world) nothingSkipped(partition int32, seed uint64) {
 	w.t.Helper()
 	prefix := string(rune('a' + partition))

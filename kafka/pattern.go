@@ -17,40 +17,42 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// With Config.TopicPattern the source finds the topics itself, and not the client: before anything of a new topic is
-// read, the source must know that it is new and store where it begins. The client gets names, at the join and later.
+// With Config.TopicPattern the source itself finds the topics; the client gets only names, at the join and
+// later. The reason: the source must know that a topic is new, and must store where the topic begins, before
+// the client reads it.
 
-// seekEvery is how often topics are looked for while none matches. These requests also show whether the brokers answer
-// when nothing is read.
+// seekEvery is the interval at which the source looks for topics while no topic matches. These requests also
+// show whether the brokers answer, because nothing else is requested then.
 const seekEvery = heartbeat
 
-// CompilePattern compiles Config.TopicPattern into the expression that topics are matched with: it matches whole names
-// only. Its error contains the pattern as written.
+// CompilePattern compiles Config.TopicPattern into the expression that the source matches topics with. The
+// expression matches whole names only. The error contains the pattern as written.
 func CompilePattern(pattern string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(pattern); err != nil { // also refuses patterns that only the anchors would make valid
+	if _, err := regexp.Compile(pattern); err != nil { // the anchors below would make some invalid patterns valid
 		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }
 
-// search is the state of a source with a pattern, in addition to the topics that it reads. topics.mu guards its fields.
+// search is the state of the search for topics by pattern. topics.mu guards the fields.
 type search struct {
-	// there are all topics of the cluster at the last join.
+	// there has all topics that the cluster had at the last join.
 	there map[stored.TopicKey]bool
-	// missing maps topics that are read, but were not found last time, to the time since when.
+	// missing has the topics that are read but were not found by the last search, with the time since when.
 	missing map[string]time.Time
-	// unshared maps added topics that the group has not assigned yet to their number of partitions.
+	// unshared has the added topics that the group has not assigned yet, with their number of partitions.
 	unshared map[string]int
-	// next is when to look again; told is when the log last said that no topic matches.
+	// next is the time of the next search. told is the time of the last log line that no topic matches.
 	next, told time.Time
-	// none: the last join found no topic to read, and the next one waits for a topic. answers: Fetch must return once
-	// without deliveries, which shows that the brokers answer; otherwise a lane would show it.
+	// none is true if the last join found no topic to read; the next join then waits for a topic. answers is
+	// true if Fetch must return once without deliveries. This shows the consumer that the brokers answer
+	// although there is no lane.
 	none, answers bool
-	// passedLetters: the log has said that the topic for dead letters is not read.
+	// passedLetters is true if the log already has the line that the topic for dead letters is not read.
 	passedLetters bool
 }
 
-// listing contains the topics that match, and the number of brokers.
+// listing is the result of list: matching topics, keys of all topics, and the number of brokers.
 type listing struct {
 	topics      map[string]listed
 	there       map[stored.TopicKey]bool
@@ -62,10 +64,11 @@ type listed struct {
 	partitions int
 }
 
-// list requests all topics and returns those that match. The brokers' internal topics and the topic for dead letters
-// never match: dead letters would be delivered again as messages. A topic without a leader is found later.
+// list requests all topics and returns the matching topics. The brokers' internal topics never match. The
+// topic for dead letters never matches, because its records would be delivered again as messages. A topic
+// without a leader is found later.
 func (t *topics) list(ctx context.Context) (listing, error) {
-	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, t.brokers.client()) // no names: all topics
+	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, t.brokers.client()) // without names the brokers return all topics
 	if err != nil {
 		return listing{}, t.brokers.unreachable(err)
 	}
@@ -86,7 +89,7 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 	return found, nil
 }
 
-// passLetters logs once that dead letters are not read.
+// passLetters logs once that the topic for dead letters is not read.
 func (t *topics) passLetters() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,8 +100,8 @@ func (t *topics) passLetters() {
 	t.search.passedLetters = true
 }
 
-// askPattern stores the topics that match and their ids. The topics that are read change only before a member is
-// created.
+// askPattern stores the matching topics and their ids. The list of topics that are read changes only while
+// there is no member.
 func (t *topics) askPattern(ctx context.Context) error {
 	found, err := t.list(ctx)
 	if err != nil {
@@ -109,10 +112,10 @@ func (t *topics) askPattern(ctx context.Context) error {
 	t.brokerCount, t.search.there = found.brokerCount, found.there
 	if t.member.current() == nil {
 		t.reading = slices.Sorted(maps.Keys(found.topics))
-		t.search.missing, t.search.unshared = nil, nil // the next member joins with all topics
+		t.search.missing, t.search.unshared = nil, nil // the next member joins with all these topics
 		clear(t.ids)
 	}
-	for _, topic := range t.reading { // one request without a topic does not mean that it was deleted
+	for _, topic := range t.reading { // a single answer without a topic does not mean that the topic was deleted
 		if one, there := found.topics[topic]; there {
 			t.ids[topic] = one.id
 		}
@@ -121,14 +124,14 @@ func (t *topics) askPattern(ctx context.Context) error {
 	return nil
 }
 
-// there returns all topics of the cluster at the last join.
+// there returns all topics that the cluster had at the last join.
 func (t *topics) there() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.there
 }
 
-// tellNone logs at intervals that there is nothing to read. The caller holds topics.mu.
+// tellNone logs that no topic matches, at most once per standsEvery. The caller holds topics.mu.
 func (t *topics) tellNone(now time.Time) {
 	if len(t.reading) > 0 || !t.search.told.IsZero() && now.Sub(t.search.told) < standsEvery {
 		return
@@ -138,7 +141,7 @@ func (t *topics) tellNone(now time.Time) {
 		"group", t.config.Group, "pattern", t.config.TopicPattern)
 }
 
-// due reports, at intervals, whether to look for topics.
+// due reports whether it is time to look for topics.
 func (t *topics) due(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,9 +155,9 @@ func (t *topics) due(now time.Time) bool {
 	return true
 }
 
-// look compares the topics that match now with those that are read. If a topic was deleted, or created again, a new
-// member is demanded. look returns the topics to add to the member, with their number of partitions; if there is no
-// member, the next join finds them.
+// look compares the matching topics with the topics that are read. If a topic was deleted or created again,
+// look demands a new member. look returns the topics to add to the member, with their number of partitions. If
+// there is no member, the next join finds these topics.
 func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)
 	if err != nil {
@@ -176,7 +179,7 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	return client, added, nil
 }
 
-// awaited allows the next join if it has topics to read. The caller holds topics.mu.
+// awaited allows the next join if it waits for a topic and found has one. The caller holds topics.mu.
 func (t *topics) awaited(found listing) {
 	switch {
 	case len(found.topics) == 0:
@@ -187,8 +190,8 @@ func (t *topics) awaited(found listing) {
 	}
 }
 
-// compare finds topics that were deleted or created again. A broker that has just started may not know all topics, so a
-// single answer does not count. The caller holds topics.mu.
+// compare finds topics that were deleted or created again. A broker that has just started may not know all
+// topics, so a topic counts as deleted only if it is missing for seekEvery. The caller holds topics.mu.
 func (t *topics) compare(found listing) {
 	missing := map[string]time.Time{}
 	for _, topic := range t.reading {
@@ -208,14 +211,15 @@ func (t *topics) compare(found listing) {
 	t.search.missing = missing
 }
 
-// none reports whether the last join found no topic, and none was found since.
+// none reports whether the last join found no topic and no topic was found since.
 func (t *topics) none() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.none
 }
 
-// foundNone reports whether Fetch must return without deliveries, once after each join that found nothing to read.
+// foundNone reports whether Fetch must return without deliveries. The result is true once after each join that
+// found no topic.
 func (t *topics) foundNone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,14 +228,14 @@ func (t *topics) foundNone() bool {
 	return answers
 }
 
-// add makes the member read further topics. Where they begin is stored already.
+// add makes the member read further topics. The store already has the begin offsets of these topics.
 func (t *topics) add(client *kgo.Client, added map[string]int) {
 	if names := t.adding(client, added); len(names) > 0 {
-		client.AddConsumeTopics(names...) // its callbacks need their ids
+		client.AddConsumeTopics(names...) // the ids must be stored first: callbacks of the client need them
 	}
 }
 
-// adding returns the topics that are not read yet, and adds them.
+// adding marks topics as read, and returns those that were not read before.
 func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,29 +254,29 @@ func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	return names
 }
 
-// unshared returns the added topics that the group has not assigned yet, with their number of partitions. unsure means
-// that a topic was not found last time.
+// unshared returns the added topics that the group has not assigned yet, with their number of partitions.
+// unsure is true if the last search did not find a topic that is read.
 func (t *topics) unshared() (topics map[string]int, unsure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
 }
 
-// shared removes a topic that the group has assigned.
+// shared removes a topic from unshared, because the group has assigned it.
 func (t *topics) shared(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.search.unshared, topic)
 }
 
-// A matching topic that was just added is read by no process until the group has rebalanced, which takes as long as its
-// slowest member needs to give up lanes. Until then a source that has nothing to read is not idle; it asks the group who
-// reads the topic.
+// No process reads a newly added topic until the group has rebalanced. The rebalance takes as long as its
+// slowest member needs to give up lanes. Until then a source without unread records is not idle; it asks the
+// group which member reads the topic.
 
-// shares contains the partitions that the group has assigned, by member.
+// shares has the assigned partitions of each member.
 type shares map[string]kadm.TopicsSet
 
-// topicsShared reports whether the group has assigned the added topics.
+// topicsShared reports whether the group has assigned all added topics.
 func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	if s.topics.pattern == nil {
 		return true, nil
@@ -302,7 +306,8 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	return !unsure, nil
 }
 
-// shared reports whether each partition of a topic is assigned, and whether this member has received its own partitions.
+// shared reports whether each partition of a topic is assigned, and whether this member has lanes for all its
+// own partitions.
 func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	read := kadm.TopicsSet{}
 	for member, has := range given {
@@ -316,8 +321,8 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// shares asks the group for its assignment. ids are the ids of the topics, because brokers that assign partitions name a
-// topic by its id.
+// shares requests the assignment from the group. ids are the ids of the topics: with NextGen the answer may
+// contain only ids.
 func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	if b.config.NextGen {
 		return b.sharesByBrokers(ctx, ids)
@@ -340,7 +345,7 @@ func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, 
 	return all, groups[group].Err
 }
 
-// sharesByBrokers is shares for groups with broker-side assignment (KIP-848).
+// sharesByBrokers is shares for groups whose brokers assign the partitions (KIP-848).
 func (b *brokers) sharesByBrokers(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	request := kmsg.NewPtrConsumerGroupDescribeRequest()
 	request.Groups = []string{b.config.Group}

@@ -10,20 +10,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// gate makes polls and assignments exclude each other. A poll takes records out of the client, and only then adds them
-// to a lane. If the partition was lost and assigned again in between, the new lane would get records after the position
-// of its former epoch. So an assignment interrupts the current poll, waits until its records are added to lanes, and
-// prevents the next poll until the new lanes exist.
+// gate keeps polls and assignments apart. A poll takes records from the client, and then adds them to a lane.
+// If the partition were lost and assigned again in between, the new lane would get records that follow the
+// position of the old lane. So an assignment interrupts the current poll, waits until the polled records are
+// added to lanes, and prevents further polls until the new lanes exist.
 type gate struct {
 	mu        sync.Mutex         // guards the fields below
 	interrupt context.CancelFunc // interrupts the current poll
 	ended     chan struct{}      // closed when the current poll ends; nil if there is none
-	roused    bool               // the next poll returns at once
+	roused    bool               // true if the next poll must return at once
 	holders   int
-	free      chan struct{} // closed when the gate is not held
+	free      chan struct{} // closed when no assignment holds the gate
 }
 
-// enter begins a poll. If it returns no context, the caller looks for work again.
+// enter begins a poll. If enter returns a nil context, the caller must first look for other work.
 func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) {
 	g.mu.Lock()
 	for g.holders > 0 {
@@ -46,7 +46,7 @@ func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) 
 	return inner, cancel
 }
 
-// leave ends a poll, after its records were added to lanes.
+// leave ends a poll. The caller has added the polled records to lanes.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +55,7 @@ func (g *gate) leave() {
 	g.interrupt, g.ended, g.roused = nil, nil, false
 }
 
-// rouse ends the current poll, or makes the next one return at once.
+// rouse ends the current poll; if there is none, the next poll returns at once.
 func (g *gate) rouse() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +65,7 @@ func (g *gate) rouse() {
 	}
 }
 
-// hold prevents polls until release, and returns when no poll is in progress.
+// hold waits for the end of the current poll, and prevents polls until release.
 func (g *gate) hold() {
 	g.mu.Lock()
 	if g.holders++; g.holders == 1 {
@@ -89,8 +89,8 @@ func (g *gate) release() {
 	}
 }
 
-// intake adds the polled records to lanes, and tells the client what to fetch. intake stops lanes that cannot be
-// read.
+// intake adds the polled records to lanes, and tells the client which partitions to fetch. It stops lanes that
+// cannot be read.
 type intake struct {
 	config *Config
 	budget *hook.Budget
@@ -99,7 +99,7 @@ type intake struct {
 	lanes  *lanes
 
 	mu sync.Mutex // guards the field below; no other lock is taken while it is held
-	// corruptBatches contains batches that could not be read. corruptBatches outlasts lanes.
+	// corruptBatches has the batches that could not be read. It is kept when lanes end.
 	corruptBatches map[topicPartition]corruptBatch
 }
 
@@ -113,7 +113,7 @@ func (i *intake) flow(which source.Lane, on bool) {
 	}
 }
 
-// reflow tells the client whether to fetch a lane. The caller holds lanes.mu.
+// reflow tells the client whether to fetch the partition of a lane. The caller holds lanes.mu.
 func (i *intake) reflow(l *lane) {
 	client := i.member.current()
 	switch {
@@ -125,7 +125,7 @@ func (i *intake) reflow(l *lane) {
 	}
 }
 
-// refill resumes a lane whose window was full. The caller holds lanes.mu.
+// refill resumes a lane whose window was full and now has room. The caller holds lanes.mu.
 func (i *intake) refill(l *lane) {
 	if l.full && len(l.window) <= resumeWindow {
 		l.full = false
@@ -141,8 +141,8 @@ func (i *intake) pauseOverBudget(l *lane) {
 	}
 }
 
-// resumeInBudget resumes lanes that were paused for the budget: all lanes if much of the budget is free, or one lane if
-// nothing else can be delivered. The caller holds lanes.mu.
+// resumeInBudget resumes lanes that were paused for the budget: all lanes if much of the budget is free. If
+// nothing else can be delivered, it resumes one lane. The caller holds lanes.mu.
 func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	all, one := i.budget.Fits()
 	one = one && nothing
@@ -154,11 +154,11 @@ func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	}
 }
 
-// standStill stops a lane for as long as this process owns it, and stores why. The caller holds lanes.mu.
+// standStill stops a lane until this process loses it, and stores the reason. The caller holds lanes.mu.
 func (i *intake) standStill(l *lane, why error) {
 	l.broken = why
 	l.setFault(why)
-	i.reflow(l) // otherwise the client would request it without a pause
+	i.reflow(l) // otherwise the client would request the partition without a pause
 	i.lanes.touch()
 }
 
@@ -179,13 +179,13 @@ func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
 	})
 }
 
-// acceptPartition adds the records of a partition. The caller holds lanes.mu.
+// acceptPartition adds the polled records of a partition to its lane. The caller holds lanes.mu.
 func (i *intake) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
 	l := i.lanes.at(topicPartition{topic.Topic, p.Partition})
 	if l != nil && !l.gone {
 		i.acceptRecords(l, topic.TopicID, p)
 	}
-	if p.Err != nil { // the error is about what follows these records
+	if p.Err != nil { // the error concerns the records after these
 		i.failed(l, topic.Topic, p)
 	}
 }
@@ -194,7 +194,7 @@ func (i *intake) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	if p.HighWatermark > 0 {
 		l.end, l.stable = max(l.end, p.HighWatermark), max(l.stable, p.LastStableOffset)
 	}
-	if len(p.Records) == 0 || l.broken != nil { // the owner after a broken lane reads them
+	if len(p.Records) == 0 || l.broken != nil { // the next lane of the partition reads these records
 		return
 	}
 	if reason := l.unfit(topicID, p.Records); reason != "" {

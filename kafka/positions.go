@@ -16,42 +16,45 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// The position of a partition is written to the consumer's store before its offset is committed. So the store is behind
-// the group's offset only if it lost writes: its database was restored, failed over to a server that lacks its last
-// commits, or is a different database. Then effects are missing whose messages the group counts as settled, and the
-// messages would never be delivered again. The metadata of the group's offset shows that it was committed in this way;
-// an offset that an operator has set, or that an older release committed, proves nothing about the store.
+// The position of a partition is written to the consumer's store before its offset is committed to the group.
+// So the store can be behind the group only if the store lost writes: its database was restored, or failed
+// over to a server without the last commits, or is a different database. Then effects of messages are missing
+// that the group counts as settled, and those messages would never be delivered again. The metadata of a
+// committed offset says that the store had the position first. If the metadata does not say so, because an
+// operator or an older release set the offset, the offset proves nothing about the store.
 
-// positions are the positions of lanes in the consumer's store.
+// positions writes the positions of lanes to the consumer's store, and compares them with the group's offsets.
 type positions struct {
 	config   *Config
 	brokers  *brokers
 	lanes    *lanes
 	gate     *gate
 	consumer string
-	store    laneoffset.Store // nil if the store keeps none
+	store    laneoffset.Store // nil if the store does not keep positions of lanes
 
 	mu sync.Mutex // guards the fields below; no other lock is taken while it is held
-	// behind is why nothing may be read any more; nil if the store is not behind.
+	// behind is the error because of which the source stopped reading; nil if the store is not behind.
 	behind error
-	// told contains the partitions for which the log already has the line that nothing is known.
+	// told has the partitions for which the log already says that the position is unknown.
 	told map[topicPartition]bool
 }
 
-// storeWait limits writes to the store: in SQLite a batch may hold the only write lock. lookWait limits reads.
+// storeWait is the time limit of writes to the store: in SQLite another transaction may hold the only write
+// lock. lookWait is the time limit of reads.
 const (
 	storeWait = 30 * time.Second
 	lookWait  = 5 * time.Second
 )
 
-// fault returns why nothing may be read any more; nil if the store is not behind.
+// fault returns the error because of which the source stopped reading; nil if the store is not behind.
 func (k *positions) fault() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.behind
 }
 
-// keep writes the positions of lanes before they are committed to the group. After an error they must not be committed.
+// keep writes the positions of lanes to the store. The caller commits them to the group afterwards, but not if
+// keep returns an error.
 func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pending) error {
 	if err := k.fault(); err != nil || k.store == nil {
 		return err
@@ -80,9 +83,9 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	return k.kept(which, to, before)
 }
 
-// kept records in the lanes which positions the store has. If the store had a lower position for a partition than this
-// process had written earlier, the store has lost writes: then kept calls giveUp, because all lanes in this process may
-// be ahead of the store.
+// kept stores in the lanes which positions the store has now. If the store had a lower position for a
+// partition than this process had written, the store has lost writes. Then kept calls giveUp, because all
+// lanes of this process may be ahead of the store.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -101,7 +104,7 @@ func (k *positions) kept(which []pending, to []laneoffset.Advance, before []lane
 	return nil
 }
 
-// giveUp prevents further reading, settling and committing.
+// giveUp stops all reading, settling and committing of the source.
 func (k *positions) giveUp(why error) error {
 	k.mu.Lock()
 	if k.behind == nil {
@@ -114,8 +117,8 @@ func (k *positions) giveUp(why error) error {
 	return why
 }
 
-// admit checks the group's offsets of lanes before they are read. If the store does not answer, the positions that it
-// must have are taken from the group's metadata.
+// admit checks the group's offsets of lanes before the lanes are read. If the store does not answer, admit
+// takes the positions that the store must have from the metadata of the group's offsets.
 func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte) error {
 	if k.store == nil || len(which) == 0 {
 		return nil
@@ -145,7 +148,7 @@ func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte
 	return nil
 }
 
-// check checks the group's offsets of all topics that are read, before a member joins.
+// check checks the group's offsets of all topics before a member joins.
 func (k *positions) check(ctx context.Context, topics []string, ids map[string][16]byte) error {
 	if k.store == nil {
 		return nil
@@ -164,7 +167,7 @@ func (k *positions) check(ctx context.Context, topics []string, ids map[string][
 	return k.judge(found)
 }
 
-// ask adds the store's positions.
+// ask adds the positions in the store to the comparisons.
 func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPartition][16]byte) error {
 	names := make([]string, len(found))
 	for i, c := range found {
@@ -177,7 +180,8 @@ func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPa
 	return err
 }
 
-// judge returns an error if the store is behind. judge logs once what it cannot decide.
+// judge returns an error if the store is behind. Once per partition, it logs that a comparison is not
+// possible.
 func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {
@@ -204,7 +208,7 @@ func (k *positions) judge(found []comparison) error {
 	return nil
 }
 
-// untold returns the partitions that were not logged yet, and records that they are.
+// untold returns the partitions that were not logged yet, and marks them as logged.
 func (k *positions) untold(which []comparison) (all []comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -217,11 +221,11 @@ func (k *positions) untold(which []comparison) (all []comparison) {
 	return all
 }
 
-// comparison is the position of a partition in the store and in the group; -1 if unknown.
+// comparison holds the position of a partition in the store and in the group; -1 if unknown.
 type comparison struct {
 	topicPartition
 	store, group int64
-	// marked: the group's offset was committed after the store had it.
+	// marked is true if the metadata says that the store had the offset before the group had it.
 	marked   bool
 	metadata string
 }
@@ -242,7 +246,7 @@ func groupOffsets(ctx context.Context, b *brokers, which map[topicPartition][16]
 	return slices.DeleteFunc(all, func(c comparison) bool { _, asked := which[c.topicPartition]; return !asked }), err
 }
 
-// groupOffsetsOf returns the group's offsets of topics, in order.
+// groupOffsetsOf returns the group's offsets of all partitions of topics, in order.
 func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[string][16]byte) ([]comparison, error) {
 	offsets, err := kadm.NewClient(b.client()).FetchOffsets(ctx, b.config.Group)
 	if errors.Is(err, kerr.GroupIDNotFound) {
@@ -266,10 +270,10 @@ func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[st
 	return all, nil
 }
 
-// mostNamed is how many partitions an error names.
+// mostNamed is the largest number of partitions that an error or a log line names.
 const mostNamed = 8
 
-// explain returns the error that names the partitions in which the store is behind, with what to do.
+// explain returns the error for partitions in which the store is behind the group. Its text says what to do.
 func (k *positions) explain(behind []comparison) error {
 	var parts []string
 	records := int64(0)

@@ -16,12 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// position returns the name of a partition's position in the store.
+// position returns the name under which the store has the position of a partition.
 func (w *world) position(partition int32) string {
 	return stored.PartitionName(theGroup, topicPartition{theTopic, partition}.lane(), w.cluster.TopicInfo(theTopic).TopicID)
 }
 
-// stands returns the store's position of a partition.
+// stands returns the position of a partition in the store.
 func (w *world) stands(partition int32) int64 {
 	w.t.Helper()
 	all, err := w.store.Offsets(context.Background(), "billing", []string{w.position(partition)})
@@ -37,7 +37,7 @@ func (w *world) wantCommitted(partition int32, want int64) {
 	}
 }
 
-// wantStands fails unless this is the store's position of partition 0.
+// wantStands fails unless the store has this position for partition 0.
 func (w *world) wantStands(want int64) {
 	w.t.Helper()
 	if at := w.stands(0); at != want {
@@ -45,13 +45,14 @@ func (w *world) wantStands(want int64) {
 	}
 }
 
-// restore sets the store's position of a partition back, as restoring a database does.
+// restore sets the position of a partition in the store back, as the restore of a database does.
 func (w *world) restore(partition int32, at int64) {
 	w.t.Helper()
 	must(w.t, w.store.SavePosition(context.Background(), "billing", w.position(partition), source.Position{Offset: at}))
 }
 
-// refuses waits for a process to end because the store is behind, and checks that its error contains the texts.
+// refuses waits until a process ends because the store is behind, and checks that the error contains these
+// texts.
 func (p *process) refuses(t *testing.T, says ...string) {
 	t.Helper()
 	err := p.ends(t)
@@ -95,7 +96,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.settles(time.Minute)
 		w.restore(0, 1)
 		w.publish(1, "y")
-		w.settles(time.Minute) // its position is stored
+		w.settles(time.Minute) // after this the store has the position of partition 1
 		w.publish(0, "d")
 		p.refuses(t, "partition 0: the store is at 1, the group at 3: 2 records")
 		if w.committed(0) != 3 || w.stands(0) != 1 {
@@ -131,7 +132,8 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failing makes the world's store fail in the operation that at names, until at is reset.
+// failing lets an operation of the world's store fail: the operation that at names. asked counts the
+// operations.
 func (w *world) failing() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")
@@ -255,7 +257,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 	})
 	inWorld(t, "I7_where_no_position_was_ever_kept_it_is_said_once_that_nothing_can_be_known", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a", "b")
-		w.commitFor(theGroup, 1) // as an older release does
+		w.commitFor(theGroup, 1) // committed as by an older release
 		var log strings.Builder
 		w.runs(func(c *Config) { c.Logger = logTo(&log) })
 		w.once("b")
@@ -295,7 +297,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 	})
 	inWorld(t, "I7_a_store_that_keeps_no_offsets_is_no_fault", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		wants(t, w.reads(nil).take(1), "order a") // its store keeps positions only
+		wants(t, w.reads(nil).take(1), "order a") // the store of this source keeps no offsets of lanes
 		w.wantStands(laneoffset.None)
 	})
 }

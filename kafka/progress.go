@@ -12,13 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// progress computes the positions of lanes in their logs, finds stopped lanes, and reports both.
+// progress computes how far lanes are in their logs, finds stopped lanes, and reports both.
 type progress struct {
 	config *Config
 	lanes  *lanes
 
 	mu sync.Mutex // guards the field below; no other lock is taken while it is held
-	// last contains the final states of lanes that ended since the last report.
+	// last has the final states of the lanes that ended since the last report.
 	last []LaneState
 }
 
@@ -38,7 +38,7 @@ func (p *progress) states() []LaneState {
 	return states
 }
 
-// ended stores the final state of a lane. The caller holds lanes.mu.
+// ended stores the final state of a lane for the next report. The caller holds lanes.mu.
 func (p *progress) ended(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +53,8 @@ func (p *progress) state(l *lane) LaneState {
 	}
 }
 
-// askEnds requests the ends of the owned partitions and, where still unknown, their beginnings. The stable offset is
-// requested last: if it is before the end, a transaction is open.
+// askEnds requests the ends of the owned partitions. For lanes without a position it also requests the
+// beginnings. The stable end is requested last: if it is before the end, a transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
 	asked := time.Now()
 	own, fresh := s.progress.ownPartitions()
@@ -76,7 +76,8 @@ func (s *Source) askEnds(ctx context.Context) error {
 	return nil
 }
 
-// ownPartitions returns the partitions of living lanes; fresh are those without a position yet.
+// ownPartitions returns the partitions of lanes that are not gone; fresh are the partitions without a
+// position.
 func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 	for l := range p.lanes.each {
 		if l.gone {
@@ -94,7 +95,7 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 	now := time.Now()
 	for l := range p.lanes.each {
 		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
-			l.delivered = at // the group has no offset, so the lane begins here
+			l.delivered = at // without an offset of the group, the lane begins here
 		}
 		if at, known := ends[l.topicPartition]; known {
 			l.end, l.endAsked = at, asked
@@ -106,9 +107,9 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 	}
 }
 
-// isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the start of the
-// first open transaction or the end of the log. left contains lanes that an open transaction blocks and stopped lanes. A
-// member without lanes is idle.
+// isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the
+// start of the first open transaction or the end of the log. left has the lanes that an open transaction
+// blocks, and the stopped lanes. A member without lanes is idle.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
@@ -136,8 +137,8 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	return idle && s.assignment() == before, left, nil
 }
 
-// assignment is which member reads which lanes. While a request was in progress, the member may have been replaced, or
-// may have got other lanes.
+// assignment identifies the current member and its lanes. Two assignments differ if the member was replaced or
+// got other lanes in between, for example while a request was in progress.
 type assignment struct {
 	client *kgo.Client // nil if no member has received its assignment
 	given  uint64
@@ -145,7 +146,7 @@ type assignment struct {
 
 func (s *Source) assignment() assignment { return assignment{s.member.reading(), s.lanes.given()} }
 
-// lanePosition is a lane's position.
+// lanePosition is a position in a lane, with the number of unread offsets after it.
 type lanePosition struct {
 	topicPartition
 	topicID [16]byte
@@ -153,8 +154,8 @@ type lanePosition struct {
 	unread  int64
 }
 
-// remains returns the lanes that are not at their stable end, and what cannot be delivered. idle is false if a nacked
-// message waits or a lane is moving.
+// remains returns the lanes that have not reached their stable end, and the records that cannot be delivered.
+// idle is false if a nacked message waits or a lane is moving.
 func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
@@ -163,13 +164,13 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 			limit = l.end
 		}
 		switch {
-		case l.gone, l.skipsLost: // it will be delivered again, or will skip lost records
+		case l.gone, l.skipsLost: // its records will be delivered again, or the lane will skip lost records
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.left(l.broken))
 		case l.leaving, limit < 0:
 			idle = false
-		case l.paused && l.unsettled > 0: // its polled records wait for the delivered ones
+		case l.paused && l.unsettled > 0: // the polled records wait for the delivered ones
 			if n := l.unread(); n != 0 || len(l.back) > 0 {
 				left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
 			}
@@ -186,10 +187,10 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 	return behind, left, idle
 }
 
-// A stopped lane is not an error of the source: Fetch continues without an error. The fault is reported by the lane's
-// name in the log, in the LaneState for Observe, and as unfinished when a run ends idle.
+// A stopped lane is not an error of the source: Fetch continues without an error. The log, LaneState.Fault
+// and, when a process ends idle, the list of unfinished lanes report the fault with the name of the lane.
 
-// logFaults logs stopped lanes, each at once and then rarely.
+// logFaults logs each stopped lane: at once, and then once per standsEvery.
 func (p *progress) logFaults(now time.Time) {
 	for l := range p.lanes.each {
 		if l.fault == nil || l.gone || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
@@ -212,7 +213,7 @@ func (p *progress) faulty() []semel.Unfinished {
 	return all
 }
 
-// noteHeldUp logs once that a transaction stays open. The caller holds lanes.mu.
+// noteHeldUp logs once that a transaction stays open at the lane's position. The caller holds lanes.mu.
 func (p *progress) noteHeldUp(l *lane, now time.Time) {
 	switch {
 	case !l.heldUp(p.config.ReadUncommitted):
@@ -226,22 +227,23 @@ func (p *progress) noteHeldUp(l *lane, now time.Time) {
 	}
 }
 
-// The client silently repeats fetches that the brokers refuse with a temporary error, for example because a batch is
-// damaged on their disks. So the source itself sends a fetch for a lane that does not move although records follow, and
-// reports the brokers' answer.
+// The client repeats a fetch that the brokers refuse with a temporary error, for example because a batch is
+// damaged on their disks, and logs nothing. So the source itself sends a fetch for a lane that has unread
+// records but makes no progress, and reports the brokers' answer.
 
-// stalledAfter is how long a lane with unread records may stay at its position before the source sends a fetch for it,
-// and the interval of further fetches.
+// stalledAfter is how long a lane with unread records may stay at its position before the source sends a fetch
+// for the lane. The source repeats the fetch at the same interval.
 const stalledAfter = time.Minute
 
-// lastMove is since when a lane with unread records has not moved.
+// lastMove is the position of a lane, and the time since when the lane is there although it has unread
+// records.
 type lastMove struct {
 	at    int64
 	since time.Time
 }
 
-// askStalled sends fetches for lanes that do not move. An error in the answer is a fault of the lane; no answer is a
-// fault of the source.
+// askStalled sends fetches for lanes that make no progress. An error in the answer is a fault of the lane; if
+// no broker answers, that is a fault of the source.
 func (s *Source) askStalled(ctx context.Context) {
 	for _, r := range s.progress.stalled(time.Now()) {
 		_, err := s.brokers.more(ctx, r)
@@ -262,7 +264,7 @@ func (s *Source) askStalled(ctx context.Context) {
 	}
 }
 
-// refused stores why a lane cannot be read; nil if the brokers would send its records.
+// refused stores why the brokers refuse to read a lane; why is nil if they would send its records.
 func (p *progress) refused(r lanePosition, why error) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		switch {
@@ -275,7 +277,7 @@ func (p *progress) refused(r lanePosition, why error) {
 	})
 }
 
-// stalled returns the lanes that have not moved for stalledAfter.
+// stalled returns the lanes that have made no progress for stalledAfter.
 func (p *progress) stalled(now time.Time) []lanePosition {
 	var all []lanePosition
 	for l := range p.lanes.each {

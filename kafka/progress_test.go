@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unjoined returns a source that nobody has fetched from.
+// unjoined returns a source whose Fetch was not called yet.
 func unjoined(t testing.TB, change func(*Config)) *Source {
 	t.Helper()
 	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})
@@ -25,7 +25,7 @@ func unjoined(t testing.TB, change func(*Config)) *Source {
 	return s
 }
 
-// withLane returns a source that nobody has fetched from, with a lane.
+// withLane returns a source with one lane, whose Fetch was not called yet.
 func withLane(t testing.TB, change func(*Config)) (*Source, *lane) {
 	t.Helper()
 	s, l := unjoined(t, change), newLane(topicPartition{theTopic, 0}, 1)
@@ -79,7 +79,7 @@ func TestIdleAsksAsItReads(t *testing.T) {
 			for l := range second.source.lanes.each {
 				l.next, l.delivered = 0, 0
 				if uncommitted {
-					l.next, l.delivered = 1, 1 // the transaction begins there
+					l.next, l.delivered = 1, 1 // the transaction begins at this offset
 				}
 			}
 			idle, left, err := second.source.Info().Idle(t.Context())
@@ -120,13 +120,13 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// behind returns how many records of partition 0 are not settled.
+// behind returns the lag of partition 0: the number of offsets that are not committed.
 func (s *laneWatch) behind() int64 {
 	last := s.of(0)
 	return last.End - last.Committed
 }
 
-// TestTheLagOfAConsumerThatTakesNothingGrows: nothing is polled then, so fetches return no new ends of logs.
+// The consumer polls nothing here, so no fetch returns the new ends of logs.
 func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	grows := func(w *world, told *laneWatch, to int64) {
 		w.t.Helper()

@@ -21,22 +21,22 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// PublisherConfig says where messages are published. The zero value of a field is its default. NewPublisher reports all
-// faults at once.
+// PublisherConfig says where and how messages are published. The zero value of a field is its default.
+// NewPublisher reports all faults of a PublisherConfig at once.
 type PublisherConfig struct {
 	// Brokers are the brokers to contact first, as host:port. Required.
 	Brokers []string
 	// Topic is the topic for messages without TopicHeader. Topic or TopicHeader is required. All topics must exist; the
 	// publisher creates none.
 	Topic string
-	// TopicHeader, if set, is the header that contains a message's topic. A topic that is not in Topics is rejected,
-	// because otherwise the author of a message could write anywhere. A message without the header goes to Topic; if
-	// Topic is empty, the message is rejected.
+	// TopicHeader, if set, is the name of the header that contains a message's topic. A topic that is not in
+	// Topics is rejected, because otherwise the author of a message could choose any topic. A message without
+	// the header goes to Topic; if Topic is empty, the message is rejected.
 	TopicHeader string
-	// Topics are the topics that a TopicHeader may name. Required with TopicHeader.
+	// Topics are the topics that the header may name. Required with TopicHeader.
 	Topics []string
-	// Timeout is how long a call of Publish waits for the brokers; default 10 s. It should be shorter than the lease of
-	// the consumer.
+	// Timeout is how long a call of Publish waits for the brokers; default 10 s. Timeout should be shorter
+	// than the consumer's lease.
 	Timeout time.Duration
 	// TLS, if set, is used for every connection.
 	TLS *tls.Config
@@ -60,7 +60,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-// validate returns all faults of a configuration whose defaults are set.
+// validate returns all faults of a configuration. The defaults must be set before.
 func (c PublisherConfig) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -74,7 +74,7 @@ func (c PublisherConfig) validate() error {
 	return errors.Join(p...)
 }
 
-// all returns the topics that can be published to.
+// all returns the topics to which messages may be published.
 func (c PublisherConfig) all() []string {
 	all := slices.Clone(c.Topics)
 	if c.Topic != "" && !slices.Contains(all, c.Topic) {
@@ -90,7 +90,7 @@ type Publisher struct {
 	brokers brokers
 	// produces counts the write requests to the brokers.
 	produces hook.Produces
-	// life ends when nothing may be written any more.
+	// life ends when the publisher may write no further records.
 	life       context.Context
 	end        context.CancelFunc
 	background worker.Group
@@ -98,7 +98,8 @@ type Publisher struct {
 	current    *producer.Current
 }
 
-// NewPublisher creates a publisher and connects to no broker yet. Close it after the consumers that use it have ended.
+// NewPublisher creates a publisher, which connects with the first message. Close the publisher after the
+// consumers that use it have ended.
 func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -106,11 +107,12 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{config: c, sendings: producer.NewSendings()}
 	p.life, p.end = context.WithCancel(context.Background())
-	// The counting dialer uses TLS itself, so the client must not.
+	// The dialer itself encrypts with TLS, because it counts the requests before encryption. So the client
+	// gets no TLS configuration.
 	p.brokers.config = &Config{Brokers: c.Brokers, SASL: c.SASL, ClientID: c.ClientID, Logger: c.Logger}
 	p.dialWith((&net.Dialer{Timeout: askTimeout}).DialContext)
-	// The client does not wait for further records: a batch contains the records that came while the previous batch was
-	// in progress.
+	// The client does not wait for further records. A batch contains the records that came while the previous
+	// batch was in progress.
 	common := func() []kgo.Opt {
 		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
 	}
@@ -120,20 +122,20 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	return p, nil
 }
 
-// dialWith sets another dialer.
+// dialWith sets the function that connects to brokers.
 func (p *Publisher) dialWith(dial dialer) {
 	p.brokers.dial = p.produces.Dial(hook.Dialer(dial), p.config.TLS)
 }
 
-// errUnconfirmed is the cause of a call that has reached its timeout.
+// errUnconfirmed is the cause of the context of a call that has reached PublisherConfig.Timeout.
 var errUnconfirmed = errors.New("the call has reached its timeout")
 
-// Publish writes m to its topic and returns when all replicas have it. The error, if any, says what becomes of the
-// message: see semel.Retry, semel.Unknown and semel.Permanent. With every error except Unknown, nothing was sent, or the
-// brokers answered that the record was not written.
+// Publish writes m to its topic and returns nil when all replicas have the record. An error says how to
+// continue with the message: see semel.Retry, semel.Unknown and semel.Permanent. With every error except
+// Unknown, the record was not written.
 //
-// If a call ends too early, its record stays in progress; the next call for the same message in this process waits for
-// it and writes no second record.
+// If a call reaches its timeout, its record stays in progress. The next call for the same message in this
+// process waits for that record and writes no second record.
 func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	record, err := p.record(m)
 	if err != nil {
@@ -153,7 +155,8 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			if !s.Unsent() || ctx.Err() != nil {
 				return p.judge(ctx, s, record.Topic)
 			}
-			// The record shared the wait of a cancelled one and was cancelled with it.
+			// Another call for the same message was cancelled, and the shared record with it. So this call
+			// sends again.
 		case <-ctx.Done():
 			s.Cancel()
 			return p.unconfirmed(ctx, s, record.Topic)
@@ -161,7 +164,8 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	}
 }
 
-// send writes a record, or returns the one of the same publication that is in progress.
+// send writes a record. If a record of the same publication is in progress, send returns that sending and
+// writes nothing.
 func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*producer.Sending, error) {
 	writer, err := p.open()
 	if err != nil {
@@ -183,8 +187,8 @@ func (p *Publisher) open() (*producer.Producer, error) {
 	return writer, err
 }
 
-// Close closes the publisher and its connections. Records in progress then have an unknown outcome, and calls of Publish
-// that wait for them end. A second call does nothing.
+// Close closes the publisher and its connections. Calls of Publish that wait for records in progress return
+// the error semel.Unknown. A second call does nothing.
 func (p *Publisher) Close() {
 	if writer, first := p.current.Shut(); first {
 		p.end()
@@ -193,9 +197,10 @@ func (p *Publisher) Close() {
 	}
 }
 
-// Check asks the brokers for the topics, so that a misspelt topic is reported once and not by each message that is
-// parked for it. Its error names the topics that do not exist or may not be used, or says that the user is refused. If
-// no broker answers, Check returns nil, because the brokers may be reachable again when there is something to publish.
+// Check requests the topics from the brokers. So an operator learns of a misspelt topic from one error, and
+// not from many parked messages. The error names the topics that do not exist or that the user may not write
+// to, or it says that the brokers refuse the user. If no broker answers, Check returns nil, because the
+// brokers may be reachable when the first message is published.
 func (p *Publisher) Check(ctx context.Context) error {
 	return untilKnown(ctx, p.check(ctx), p.check)
 }
@@ -222,7 +227,7 @@ func (p *Publisher) check(ctx context.Context) error {
 	return all
 }
 
-// record returns the record of m.
+// record returns the record that publishes m.
 func (p *Publisher) record(m *semel.Message) (*kgo.Record, error) {
 	if m.Identity.ID == "" {
 		return nil, errors.New("kafka: the message has no Identity, so readers could not recognise copies of its record; publish it from a handler, or make it with NewMessage")
@@ -252,7 +257,7 @@ func (p *Publisher) topicOf(m *semel.Message) (string, error) {
 
 var errPublisherClosed = fmt.Errorf("kafka: nothing was sent: the publisher is closed: %w", semel.ErrClosed)
 
-// unpublished is the error of a call whose record is not known to be written.
+// unpublished is the error of a call whose record was not written, or whose outcome is unknown.
 type unpublished struct {
 	text string
 	err  error
@@ -262,7 +267,7 @@ func (e *unpublished) Error() string { return e.text }
 
 func (e *unpublished) Unwrap() error { return e.err }
 
-// judge returns what the outcome of a sending means for its message.
+// judge returns the error of Publish for the outcome of a sending.
 func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string) error {
 	switch refusal := refused(s.Err); {
 	case s.Err == nil:
@@ -275,8 +280,8 @@ func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string
 	return p.unconfirmed(ctx, s, topic)
 }
 
-// refused returns why brokers rejected a record and what to do, if another attempt cannot help; it is empty for any
-// other outcome.
+// refused returns why brokers rejected a record and what an operator must do. The result is empty if another
+// attempt may succeed.
 func refused(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -284,7 +289,7 @@ func refused(err error) string {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "the topic does not exist, or this user may not see it; create it or correct its name"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// ClusterAuthorizationFailed is the answer if the user may write to no topic at all.
+		// The brokers answer ClusterAuthorizationFailed if the user may write to no topic at all.
 		return "this user may not write to the topic; allow it WRITE and DESCRIBE"
 	case errors.Is(err, kerr.InvalidTopicException):
 		return "the brokers do not allow writing to this topic"
@@ -296,10 +301,10 @@ func refused(err error) string {
 	return ""
 }
 
-// unconfirmed returns the error of a record that no broker has confirmed.
+// unconfirmed returns the error for a record that no broker has confirmed.
 func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic string) error {
 	err := context.Cause(ctx)
-	// A sending that was cancelled with its call is reported as an ended call, whichever is seen first.
+	// If the call and its record were cancelled together, the error says that the call ended.
 	byItself := s.Ended() && (err == nil || !errors.Is(s.Err, context.Canceled))
 	if byItself {
 		err = s.Err
@@ -320,7 +325,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
 }
 
-// away returns why no broker could be connected to; empty if one could.
+// away returns the error of the last connection attempt as text; empty if that attempt succeeded.
 func (p *Publisher) away() string {
 	if err := p.brokers.lastDial.Err(); err != nil {
 		return " (" + legible.Printable(err.Error()) + ")"

@@ -11,22 +11,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// ErrRange is wrapped by errors that say that records to be read again are gone, or that their topic is another one.
+// ErrRange is wrapped by errors that say that records of a range were removed, or that a topic was created
+// again.
 var ErrRange = errors.New("kafka: the records to be read again have changed")
 
-// Bound is where a range of a topic begins or ends. The zero value is the beginning or the end of each partition's log.
+// Bound is the begin or the end of a range. The zero value is the begin or the end of each partition's log.
 type Bound struct {
-	// Time, if not zero, is the time of the first record in the range, or of the first record after it.
+	// Time, if not zero, selects by time: the bound is before the first record with this time or a later time.
 	Time time.Time
-	// Offsets are offsets by the names of lanes ("orders/0"). A partition that is not named is left out.
+	// Offsets maps the names of lanes ("orders/0") to offsets. A partition without an entry is not in the
+	// range.
 	Offsets map[string]int64
 }
 
-// Range reads topics again, from one bound to another, independently of the group that consumes them: it joins no group
-// and commits nothing. Close it after use.
+// Range reads records of topics again, from one bound to another. A Range does not affect the group that
+// consumes the topics: it joins no group and commits nothing. Close the Range after use.
 type Range struct{ bystander }
 
-// NewRange checks the configuration, which is the consumer's own. NewRange sends no requests.
+// NewRange checks the configuration, which must be that of the consumer. NewRange sends no requests.
 func NewRange(c Config) (*Range, error) {
 	r := &Range{}
 	if err := r.configure(c); err != nil {
@@ -45,13 +47,13 @@ type bystander struct {
 	topics  *topics
 }
 
-// configure checks the configuration, which is the consumer's own. configure sends no requests.
+// configure checks the configuration, which must be that of the consumer. configure sends no requests.
 func (b *bystander) configure(c Config) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return err
 	}
-	c.DeadLetters = "" // nothing is written to it
+	c.DeadLetters = "" // a bystander writes no dead letters
 	b.config, b.brokers.config = c, &b.config
 	m := &member{}
 	b.topics = newTopics(&b.config, &b.brokers, m, &faultList{config: &b.config, member: m, gate: &gate{}})
@@ -64,8 +66,8 @@ func (b *bystander) close() {
 	b.brokers.close()
 }
 
-// Lanes returns the partitions that have records between the bounds now. Open transactions are excluded, as they are for
-// the group. Is of a lane is the id of its topic.
+// Lanes returns the partitions that have records between the bounds now. Records of open transactions do not
+// count, as for the group. The field Is of a lane is the id of its topic.
 func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
 	logs, err := r.logs(ctx)
 	if err != nil {
@@ -103,14 +105,14 @@ func (r *Range) unknownLanes(logs []log, b Bound) error {
 	return errs
 }
 
-// log is the current state of a partition's log.
+// log is the current extent of a partition's log.
 type log struct {
 	topicPartition
 	id         [16]byte
 	start, end int64
 }
 
-// ask requests the topics, and returns those that are read and their ids.
+// ask requests the metadata of the topics. It returns the names of the topics that are read, and their ids.
 func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16]byte, err error) {
 	if _, err := b.brokers.open(func() {}); err != nil {
 		return nil, nil, err
@@ -121,7 +123,8 @@ func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16
 	return b.topics.read(), b.topics.allIDs(), nil
 }
 
-// logsOf returns the logs of all partitions of topics, by topic and number. ends requests where they end.
+// logsOf returns the logs of all partitions of topics, ordered by topic and number. ends requests the end
+// offsets.
 func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][16]byte, ends func(*kadm.Client) (kadm.ListedOffsets, error)) (all []log, err error) {
 	ask := kadm.NewClient(b.brokers.client())
 	starts, err := allListed(ask.ListStartOffsets(ctx, names...))
@@ -140,7 +143,7 @@ func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][
 	return all, nil
 }
 
-// logs returns the logs of all partitions, up to where the group could read them now.
+// logs returns the logs of all partitions, up to the last record that the group could read now.
 func (r *Range) logs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -153,7 +156,8 @@ func (r *Range) logs(ctx context.Context) ([]log, error) {
 	})
 }
 
-// at returns the offset of a bound in each partition. Partitions that are left out are missing.
+// at returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in the
+// result.
 func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
 	found := map[topicPartition]int64{}
 	if b.Time.IsZero() {
@@ -175,15 +179,15 @@ func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log)
 	}
 	found, err := r.brokers.listOffsets(ctx, all, b.Time.UnixMilli(), false)
 	for _, l := range logs {
-		if at, known := found[l.topicPartition]; known && at < 0 { // no record has this time or a later one
+		if at, known := found[l.topicPartition]; known && at < 0 { // no record has this time or a later time
 			found[l.topicPartition] = l.end
 		}
 	}
 	return found, err
 }
 
-// Check returns an error that wraps ErrRange if unread records of these lanes are gone, or if a topic is another one
-// than before.
+// Check returns an error that wraps ErrRange if unread records of these lanes were removed, or if a topic was
+// created again.
 func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
 	logs, err := r.logs(ctx)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// rangeSource reads the lanes of a range to their ends.
+// rangeSource reads the lanes of a range, each to its end.
 type rangeSource struct {
 	of       *Range
 	client   *kgo.Client
 	decoder  *message.Decoder
 	observer source.LaneObserver
-	// Used only by the goroutine that fetches: whether reading has begun, and when the topics were last checked.
+	// begun is true after reading has begun; asked is the time of the last check of the topics. Only the
+	// goroutine that calls Fetch uses them.
 	begun bool
 	asked time.Time
 
@@ -33,24 +34,25 @@ type rangeSource struct {
 	lanes   map[topicPartition]*rangeLane
 	order   []*rangeLane
 	waiting []*record // polled and not delivered yet
-	back    []*record // nacked; at is when each is due
+	back    []*record // nacked; the field at of each has the time of the next delivery
 	open    int       // delivered and not settled
 	wake    chan struct{}
 	closed  bool
 }
 
-// rangeLane is a partition to be read.
+// rangeLane is a partition of the range, with its end offset.
 type rangeLane struct {
 	lane   lane
 	to     int64
-	next   int64 // the next offset to poll
+	next   int64 // offset of the next record to poll
 	paused bool
 }
 
 var _ source.Source = (*rangeSource)(nil)
 
-// Source reads lanes that Lanes returned, from their current positions. Its deliveries are like those of the group's
-// source, with the same lanes. Nacked messages are kept in memory.
+// Source returns a source that reads these lanes, as returned by the method Lanes, from their current
+// positions. The deliveries have the same form and lanes as those of the group's source. Nacked messages are
+// kept in memory.
 func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 	s := &rangeSource{of: r, decoder: r.config.decoder(), lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
@@ -103,8 +105,7 @@ func (s *rangeSource) atEnd() bool {
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
-// Fetch implements source.Source. Fetch returns source.ErrEnd when everything is delivered and
-// settled.
+// Fetch implements source.Source. Fetch returns source.ErrEnd after all records are delivered and settled.
 func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.give()
 	for ctx.Err() == nil {
@@ -127,7 +128,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 	return nil, nil
 }
 
-// give notifies the observer of the lanes, once.
+// give notifies the observer of all lanes in the first call.
 func (s *rangeSource) give() {
 	if s.begun {
 		return
@@ -140,7 +141,8 @@ func (s *rangeSource) give() {
 	}
 }
 
-// take takes deliverable records. due is when a nacked record is due. over means that everything is read and settled.
+// take returns deliverable records. due is the time of the next nacked record. over is true if all records are
+// read and settled.
 func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, over, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -167,7 +169,7 @@ func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, o
 	return found, due, over, s.closed
 }
 
-// poll polls the brokers until records arrive, a nacked record is due, or a settlement wakes it.
+// poll polls the brokers until records arrive, a nacked record is due, or Settle wakes it.
 func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -183,7 +185,7 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 		}
 		return nil
 	}
-	short, stop := context.WithTimeout(ctx, fetchWait) // a settlement is noticed after this time
+	short, stop := context.WithTimeout(ctx, fetchWait) // so that a call of Settle is noticed after this time
 	defer stop()
 	fetches := s.client.PollRecords(short, most.Messages)
 	if fetches.NumRecords() == 0 && time.Since(s.asked) > askAgain {
@@ -195,18 +197,18 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 	return s.accept(fetches)
 }
 
-// askAgain is how often the topics are checked while no records arrive: a topic that was created again has no records at
-// the expected offsets.
+// askAgain is the interval at which the topics are checked while no records arrive. If a topic was created
+// again, it has no records at the expected offsets.
 const askAgain = 2 * time.Second
 
-// reading reports whether there is anything to poll.
+// reading reports whether a lane has records to poll.
 func (s *rangeSource) reading() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused })
 }
 
-// accept keeps polled records, up to the ends of the lanes.
+// accept stores polled records, up to the ends of the lanes.
 func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	var errs error
 	fetches.EachError(func(topic string, partition int32, err error) {
@@ -242,7 +244,7 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	return errs
 }
 
-// unchanged returns an error if a topic was deleted and created again since reading began.
+// unchanged returns an error if a topic was deleted and created again since the first Fetch.
 func (s *rangeSource) unchanged(ctx context.Context) error {
 	was := map[string][16]byte{}
 	for _, l := range s.order {
@@ -262,7 +264,7 @@ func (s *rangeSource) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// Settle implements source.Source. Dead letters are not supported.
+// Settle implements source.Source. It does not support dead letters.
 func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left []int, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -306,7 +308,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.rouse()
 }
 
-// rouse makes Fetch look for work again. rouse never blocks.
+// rouse makes Fetch look for deliverable records again. rouse never blocks.
 func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:

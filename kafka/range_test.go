@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ranged returns a Range of a cluster.
+// ranged returns a Range for the brokers of a configuration.
 func ranged(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
@@ -26,7 +26,7 @@ func ranged(t testing.TB, c Config) *Range {
 	return r
 }
 
-// opened returns the source of lanes.
+// opened returns the source that reads these lanes of a Range.
 func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	t.Helper()
 	s, err := r.Source(lanes)
@@ -34,7 +34,7 @@ func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	return s
 }
 
-// whole returns the source of all existing records.
+// whole returns a source that reads all existing records.
 func whole(t testing.TB, config Config) source.Source {
 	t.Helper()
 	r := ranged(t, config)
@@ -43,7 +43,7 @@ func whole(t testing.TB, config Config) source.Source {
 	return opened(t, r, lanes)
 }
 
-// write writes records to a partition, with their numbers as values.
+// write writes records to a partition. The value of each record is its number.
 func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
@@ -52,7 +52,7 @@ func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	}
 }
 
-// readRange reads a source to its end, settles everything, and returns the values by lane.
+// readRange reads a source to its end, settles all deliveries, and returns the values by lane.
 func readRange(t testing.TB, s source.Source) (map[string][]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -224,7 +224,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 			if err := r.Check(t.Context(), lanes); !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it says %v", err)
 			}
-			s, err := r.Source(lanes) // a caller without this check notices it while reading
+			s, err := r.Source(lanes) // a caller that does not call Check gets the error while reading
 			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

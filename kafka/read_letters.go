@@ -16,37 +16,38 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Letter is a record of a topic for dead letters.
+// Letter is a dead letter: a record of a topic for dead letters.
 type Letter struct {
-	// Topic, Partition and Offset are the position of the letter.
+	// Topic, Partition and Offset are the position of the dead letter.
 	Topic     string
 	Partition int32
 	Offset    int64
-	// WrittenAt is when the letter was written; zero if the record has no time.
+	// WrittenAt is when the dead letter was written; zero if its record has no time.
 	WrittenAt time.Time
-	// Foreign: the record was not written by a consumer of Semel, because the headers of a dead letter are missing or
-	// invalid. Then only its position is known, and Delivery contains the record unchanged.
+	// Foreign is true if no consumer of Semel wrote the record: the headers of a dead letter are missing or
+	// invalid. Then only the position is known, and Delivery contains the record unchanged.
 	Foreign bool
-	// Consumer is the consumer that wrote the letter; Reason, Error and Attempts say why.
+	// Consumer is the consumer that wrote the dead letter. Reason, Error and Attempts describe the failure.
 	Consumer string
 	Reason   semel.Reason
 	Error    string
 	Attempts int
-	// Cut: the topic did not accept the whole record; see HeaderLength.
+	// Cut is true if the topic did not accept the whole record; see HeaderLength.
 	Cut bool
-	// Delivery contains the message as the consumer's source delivered it, with the topic, partition, offset and time of
-	// the original record. Refused is set if it cannot be read. Origin.BrokerID is empty, because the original topic may
-	// have been created again.
+	// Delivery contains the message as the consumer's source delivered it, with the topic, partition, offset
+	// and time of the original record. Its field Refused is set if the message cannot be read. Origin.BrokerID
+	// is empty, because the original topic may have been created again.
 	Delivery source.Delivery
 }
 
-// letterPatience is how long a partition may return nothing before its end is requested again.
+// letterPatience is how long ReadLetters waits for records of a partition before it requests the partition's
+// end again.
 const letterPatience = 5 * time.Second
 
-// ReadLetters calls each for every record of a topic for dead letters, in order within each partition, from the
-// beginning to the current ends of the partitions. ReadLetters joins no group and changes nothing. The
-// configuration is the consumer's own; an empty topic means its DeadLetters. ReadLetters returns the first error
-// of each, or an error that wraps ErrRange if the topic was deleted and created again in the meantime.
+// ReadLetters calls each for every record of a topic for dead letters. It reads each partition in order, from
+// the beginning to the current end. ReadLetters joins no group and changes nothing. c is the configuration of
+// the consumer; if topic is empty, ReadLetters reads c.DeadLetters. ReadLetters returns the first error of
+// each. The error wraps ErrRange if the topic was deleted and created again in the meantime.
 func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -63,16 +64,16 @@ func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) 
 	return r.read(ctx)
 }
 
-// letterReader reads one topic once.
+// letterReader does the work of one call of ReadLetters.
 type letterReader struct {
 	config  Config
 	topic   string
 	each    func(Letter) error
 	brokers brokers
 	decoder *message.Decoder
-	// ends contains the ends of the partitions that are not read completely.
+	// ends has the end offsets of the partitions that are not read completely.
 	ends map[int32]int64
-	// id is the topic's.
+	// id is the id of the topic.
 	id [16]byte
 }
 
@@ -105,8 +106,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.unchanged(ctx)
 }
 
-// unchanged returns an error if the topic was deleted and created again since the first request: the offsets then belong
-// to another topic, and neither topic was read completely.
+// unchanged returns an error if the topic was deleted and created again since the first request: the end
+// offsets then belong to the deleted topic, and neither topic was read completely.
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -170,8 +171,8 @@ func (r *letterReader) explain(err error) error {
 	return r.brokers.unreachable(err)
 }
 
-// poll takes the records that arrive. If none arrive, the remaining ones may have been deleted, and poll requests the
-// ends of the partitions again.
+// poll reads the records that arrive. If no record arrives, the remaining records may have been deleted. Then
+// poll requests the ends of the partitions again.
 func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, letterPatience)
 	defer cancel()
@@ -203,7 +204,7 @@ func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	return failed
 }
 
-// letter reads a record as a dead letter.
+// letter decodes a record as a dead letter.
 func (r *letterReader) letter(raw *kgo.Record) Letter {
 	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: message.TimeOf(raw)}
 	said := deadletter.Headers(raw)

@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// whoseLetters returns the configuration of the source whose letters are read.
+// whoseLetters returns the configuration of a consumer. The tests read the dead letters of this consumer.
 func whoseLetters(c *kfake.Cluster) Config {
 	return quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 }
@@ -175,7 +175,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 }
 
-// random returns a value that does not compress.
+// random returns a random value, which does not compress.
 func random(t testing.TB, size int) []byte {
 	t.Helper()
 	value := make([]byte, size)
@@ -185,7 +185,7 @@ func random(t testing.TB, size int) []byte {
 	return value
 }
 
-// lettersTake sets the largest batch that the topic for dead letters accepts.
+// lettersTake sets the largest batch size that the topic for dead letters accepts.
 func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	t.Helper()
 	text := strconv.Itoa(bytes)
@@ -195,7 +195,7 @@ func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	}
 }
 
-// writes counts the requests to write to a topic, and those that were refused for their size.
+// writes counts the write requests, including those that the brokers refuse for their size.
 func writes(c *kfake.Cluster) *atomic.Int64 {
 	n := new(atomic.Int64)
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -206,7 +206,7 @@ func writes(c *kfake.Cluster) *atomic.Int64 {
 	return n
 }
 
-// many writes n records of a size that do not compress, and delivers them.
+// many writes n records that do not compress, and fetches them. size is the length of each value.
 func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
 	t.Helper()
 	for range n {
@@ -216,7 +216,7 @@ func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery
 }
 
 func TestDeadLettersThatAreLargeTogether(t *testing.T) {
-	const count, size = 400, 10_000 // 4 MB
+	const count, size = 400, 10_000 // 4 MB in total
 	t.Run("trap_T94_batches_of_dead_letters_fit_the_topic", func(t *testing.T) {
 		cluster, config, p := startBrokers(t)
 		lettersTake(t, p, 300_000)
@@ -251,7 +251,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 	t.Run("trap_T94_one_that_the_topic_does_not_take_is_cut_and_its_neighbours_are_whole", func(t *testing.T) {
 		config, p := setUp(t)
 		lettersTake(t, p, 100_000)
-		var log lockedBuffer // its reader continues
+		var log lockedBuffer // a lockedBuffer, because the source still runs while the test reads
 		config.Logger = logTo(&log)
 		r := read(t, withLetters(config))
 		large := random(t, 200_000)

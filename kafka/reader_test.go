@@ -23,13 +23,13 @@ const patience = 2 * time.Minute
 
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
-// reader is a source under test, with the notifications of its observer.
+// reader is a source under test. It also is the observer of that source, and keeps the notifications.
 type reader struct {
 	*Source
 	t testing.TB
 
 	mu       sync.Mutex // guards the fields below
-	told     []string   // "given orders/0", "revoking orders/0", "lost orders/0"
+	told     []string   // for example "given orders/0", "revoking orders/0", "lost orders/0"
 	here     map[source.Lane]bool
 	changed  chan struct{}
 	revoking func(context.Context, source.Lane)
@@ -41,13 +41,14 @@ func read(t testing.TB, c Config) *reader {
 	must(t, err)
 	r := &reader{Source: s, t: t, here: map[source.Lane]bool{}, changed: make(chan struct{})}
 	s.Info().Positions("billing", anotherStore())
-	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
+	s.commits.interval = 0 // every ack is committed at once, so that tests see the commit
 	s.Lanes(r)
 	t.Cleanup(r.close)
 	return r
 }
 
-// anotherStore returns a separate store that keeps no offsets of lanes: each source of a group may have its own.
+// anotherStore returns a new store that keeps no offsets of lanes. Each source of a group may have a store of
+// its own.
 func anotherStore() source.PositionStore { return onlyPositions{memstore.New()} }
 
 type onlyPositions struct{ source.PositionStore }
@@ -69,7 +70,7 @@ func (r *reader) note(what string, l source.Lane) {
 	r.changed = make(chan struct{})
 }
 
-// notes returns the notifications so far; more may arrive at any time.
+// notes returns the notifications of the observer so far.
 func (r *reader) notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +121,7 @@ func timesTold(told []string, what string) int {
 	return n
 }
 
-// wantTold fails unless the observer got a notification this many times.
+// wantTold fails unless the observer got the notification what exactly this many times.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
 	if n := timesTold(r.notes(), what); n != times {
@@ -128,7 +129,7 @@ func (r *reader) wantTold(what string, times int) {
 	}
 }
 
-// wantNotes fails unless these are all notifications.
+// wantNotes fails unless the observer got exactly these notifications.
 func (r *reader) wantNotes(want ...string) {
 	r.t.Helper()
 	if told := r.notes(); !slices.Equal(told, want) {
@@ -136,7 +137,7 @@ func (r *reader) wantNotes(want ...string) {
 	}
 }
 
-// take fetches until there are n deliveries.
+// take fetches until it has n deliveries.
 func (r *reader) take(n int) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -158,7 +159,7 @@ func (r *reader) take(n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until an error is returned, and returns it.
+// fails fetches until Fetch returns an error, and returns that error.
 func (r *reader) fails() error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -185,7 +186,7 @@ func (r *reader) none(d time.Duration) {
 	}
 }
 
-// keepFetching fetches in the background until the returned function is called.
+// keepFetching fetches in a goroutine until the returned function is called.
 func (r *reader) keepFetching(f func([]source.Delivery)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -225,7 +226,7 @@ func (r *reader) ack(all ...source.Delivery) {
 	r.settle(semel.Ack, all...)
 }
 
-// ackPatiently repeats acks while the group refuses them, as a consumer does.
+// ackPatiently repeats acks that the group refuses, as a consumer does.
 func (r *reader) ackPatiently(all ...source.Delivery) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -272,7 +273,7 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// wantOffset fails unless this is the group's offset of a partition of orders.
+// wantOffset fails unless the group has this offset for a partition of topic orders.
 func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
 	t.Helper()
 	if at := offset(t, c, "billing", "orders", partition); at != want {
@@ -280,7 +281,7 @@ func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
 	}
 }
 
-// awaitOffset waits until the group has an offset.
+// awaitOffset waits until the group has this offset.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
 	deadline := time.NewTimer(patience)

@@ -14,48 +14,50 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Standing is how the store's position of a partition compares with the group's offset.
+// Standing is the result of a comparison: the store's position of a partition against the group's offset.
 type Standing uint8
 
-// Standings.
 const (
-	// Level: the store has everything that the group counts as settled.
+	// Level means that the store has the effects of all records that the group counts as settled.
 	Level Standing = iota
-	// Behind: the store has lost data. Effects are missing.
+	// Behind means that the store has lost data, so effects are missing.
 	Behind
-	// Ahead: the group's offset was set by an operator, or committed by an older release, to a later offset than the
-	// store has. Only the operator can know whether effects are missing.
+	// Ahead means that the group's offset is later than the store's position, because an operator or an older
+	// release set the offset. Only the operator can know whether effects are missing.
 	Ahead
-	// Unknown: the store has no position of the partition, and the group's offset does not say that it should.
+	// Unknown means that the store has no position of the partition, and that the group's offset does not
+	// require one.
 	Unknown
-	// NotBegun: the group has no offset.
+	// NotBegun means that the group has no offset.
 	NotBegun
 )
 
-// String returns the word for s on the command line.
+// String returns the word for s in the output of commands.
 func (s Standing) String() string {
 	return enum.Name([]string{"level", "behind", "ahead", "unknown", "not_begun"}, s, "Standing")
 }
 
-// PartitionPosition is how far a partition is processed according to the store and to the group.
+// PartitionPosition compares the position of a partition in the store and in the group.
 type PartitionPosition struct {
 	Topic     string
 	Partition int32
 	Standing  Standing
-	// Store and Group are offsets of the first unprocessed record; laneoffset.None if there is none.
+	// Store and Group are the offsets of the first unprocessed record in the store and in the group. Their
+	// value is laneoffset.None if there is no offset.
 	Store, Group int64
-	// Start and End are the offset of the first record in the log, and the offset after the last one.
+	// Start is the offset of the first record in the log, End the offset after the last record.
 	Start, End int64
-	// Target is the offset to which the group must be set back so that missing effects are applied: the store's
-	// position, or, without one, where the group first began. laneoffset.None if that is not known either.
+	// Target is the offset to which the group must be set back so that the missing effects are applied. It is
+	// the store's position, or, if the store has none, the offset at which the group first began. Target is
+	// laneoffset.None if neither is known.
 	Target int64
 
 	id       [16]byte
 	metadata string
 }
 
-// Missing returns how many records may lack their effects: from Target, or from offset 0 if Target is not known, to the
-// group's offset.
+// Missing returns the number of records whose effects may be missing: the records from Target to the group's
+// offset. If Target is not known, Missing counts from offset 0.
 func (p PartitionPosition) Missing() int64 {
 	if p.Standing != Behind && p.Standing != Ahead {
 		return 0
@@ -63,7 +65,7 @@ func (p PartitionPosition) Missing() int64 {
 	return max(p.Group-max(p.Target, 0), 0)
 }
 
-// Gone returns how many of these records are no longer in the log, so that their effects cannot be recovered.
+// Gone returns how many of the missing records are no longer in the log. Their effects cannot be recovered.
 func (p PartitionPosition) Gone() int64 {
 	if p.Missing() == 0 {
 		return 0
@@ -71,16 +73,16 @@ func (p PartitionPosition) Gone() int64 {
 	return max(min(p.Start, p.Group)-max(p.Target, 0), 0)
 }
 
-// Recovery compares the positions in a consumer's store with the group's offsets, and makes them equal after the store
-// was restored. The group must have no members during this. Close it after use.
+// Recovery is used after a restore of a consumer's store. It compares the store's positions with the group's
+// offsets, and sets both to the same positions. The group must have no members during this. Close the Recovery
+// after use.
 type Recovery struct {
 	bystander
 	consumer string
 	store    laneoffset.Store
 }
 
-// NewRecovery checks the configuration, which is the consumer's own. NewRecovery sends no
-// requests.
+// NewRecovery checks the configuration, which must be that of the consumer. NewRecovery sends no requests.
 func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, error) {
 	r := &Recovery{consumer: consumer, store: store}
 	if err := r.configure(c); err != nil {
@@ -92,7 +94,7 @@ func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, 
 // Close closes the connections.
 func (r *Recovery) Close() { r.close() }
 
-// Compare returns the position of each partition of the topics that are read, by topic and number.
+// Compare returns the position of each partition of the topics that are read, ordered by topic and number.
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -100,7 +102,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	// Requested before the ends of the logs, so that no offset of the group is after an end.
+	// The group's offsets are requested before the ends of the logs, so that no offset is after an end.
 	offsets, err := groupOffsetsOf(ctx, &r.brokers, names, ids)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	return all, nil
 }
 
-// stand adds the store's positions, and the resulting standings of the partitions.
+// stand fills in the store's positions, and then the standing of each partition.
 func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -153,7 +155,7 @@ func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	return nil
 }
 
-// positionName returns the name of a partition's position in the store.
+// positionName returns the name under which the store has the position of a partition.
 func (r *Recovery) positionName(p PartitionPosition) string {
 	return stored.PartitionName(r.config.Group, topicPartition{p.Topic, p.Partition}.lane(), p.id)
 }
@@ -172,7 +174,7 @@ func standing(p PartitionPosition) Standing {
 	return Ahead
 }
 
-// began returns where the group began a partition, as stored; laneoffset.None if unknown.
+// began returns the stored offset at which the group began a partition; laneoffset.None if it is unknown.
 func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
@@ -190,7 +192,7 @@ func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning,
 		began, known[p.topic] = found, found
 	}
 	if began.TopicID != id || int(p.partition) >= len(began.Starts) {
-		return 0, nil // it is read from its beginning
+		return 0, nil // the group read this partition from its beginning
 	}
 	return began.Starts[p.partition], nil
 }
@@ -199,16 +201,16 @@ func (r *Recovery) storeFailed(err error) error {
 	return fmt.Errorf("the store of consumer %s: %w", r.consumer, err)
 }
 
-// Reset sets the group's offsets back to the Targets of these partitions, never forward. Reset fails if the group
-// has members, and then sets nothing. If a Target is no longer in the log, the caller must replace it with Start,
-// and so gives up the records that are Gone.
+// Reset sets the group's offsets back to the Targets of these partitions. It never sets an offset forward. If
+// the group has members, Reset fails and sets nothing. If a Target is no longer in the log, the caller must
+// set Target to Start; the records that are Gone are then lost.
 func (r *Recovery) Reset(ctx context.Context, which []PartitionPosition) error {
 	offsets := kadm.Offsets{}
 	for _, p := range which {
 		switch {
 		case p.Target < 0 || p.Target > p.Group:
 			return fmt.Errorf("kafka: topic %s, partition %d: the group is at %d, and the target %d is not before it", p.Topic, p.Partition, p.Group, p.Target)
-		case p.Target == p.Group: // the group is there already; only the store is changed
+		case p.Target == p.Group: // only the store needs a change
 			continue
 		case p.Target < p.Start:
 			return fmt.Errorf("kafka: topic %s, partition %d: offset %d is no longer in the log, which begins at %d", p.Topic, p.Partition, p.Target, p.Start)
@@ -239,13 +241,13 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	return nil
 }
 
-// Accept raises the store's positions of these partitions to the group's offsets: the missing effects are given up, and
-// are not reported again.
+// Accept raises the store's positions of these partitions to the group's offsets. The missing effects are then
+// lost and are not reported again.
 func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error {
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions that are lower than at.
+// raise raises the store's positions that are lower than the result of at.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []laneoffset.Advance
 	for _, p := range which {

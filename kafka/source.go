@@ -19,11 +19,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Source reads topics as a member of a consumer group. Source implements [source.Source]. Its Info has all functions
-// except AtEnd.
+// Source reads topics as a member of a consumer group. Source implements [source.Source]. Its Info has all
+// functions except AtEnd.
 type Source struct {
 	config  Config
-	between func() // set by tests: called after a poll, before its records are added to lanes
+	between func() // tests set this; it is called after a poll, before the records are added to lanes
 
 	decoder     *message.Decoder
 	gate        gate
@@ -42,7 +42,8 @@ type Source struct {
 	group       *group
 	deadLetters *deadLetters
 
-	// open ends when Close begins, and life when Close ends; background contains the goroutines that run until then.
+	// open ends when Close begins, and life when Close ends. background has the goroutines that run until
+	// then.
 	open, life context.Context
 	shut, end  context.CancelFunc
 	background worker.Group
@@ -58,8 +59,8 @@ func (s *Source) Info() source.Info {
 	}
 }
 
-// New checks the configuration and returns all its faults. New does not connect: the first call of Fetch connects
-// and returns what is wrong.
+// New checks the configuration and returns all faults of it. New does not connect: the first call of Fetch
+// connects, and returns an error if that fails.
 func New(c Config) (*Source, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -72,7 +73,7 @@ func New(c Config) (*Source, error) {
 	return s, nil
 }
 
-// assemble creates the parts of a source. Each part knows only earlier ones.
+// assemble creates the parts of a source. Each part uses only parts that are created before it.
 func (s *Source) assemble(c *Config) {
 	s.decoder = c.decoder()
 	s.brokers.config = c
@@ -100,9 +101,10 @@ func (s *Source) assemble(c *Config) {
 	s.deadLetters = newDeadLetters(c, &s.brokers, s.deliveries, s.life, &s.background)
 }
 
-// keepPositions implements source.Info.Positions. Where the group first began is stored in the consumer's store, under
-// the name "kafka:GROUP:TOPIC". If the store is a laneoffset.Store, the position of each partition is written before it
-// is committed to the group, under "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
+// keepPositions implements source.Info.Positions. The source stores the offsets at which the group first began
+// under the name "kafka:GROUP:TOPIC". If the store is a laneoffset.Store, the source also stores the position
+// of each partition before it commits the position to the group. The name of the position is
+// "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
@@ -112,10 +114,10 @@ func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 // Lanes sets the observer of assigned and lost partitions.
 func (s *Source) Lanes(o source.LaneObserver) { s.lanes.observer = o }
 
-// Fetch implements source.Source. The first call connects, checks topics and group, and joins. If it fails, its error
-// says what is wrong, and it can be called again. After Close its error wraps semel.ErrClosed. An error that wraps
-// semel.ErrBehind means that the store lost data, and that nothing more is read. Deliveries may be returned together
-// with an error, because other lanes continue.
+// Fetch implements source.Source. The first call connects, checks topics and group, and joins the group. If it
+// fails, the error says why, and the caller can call Fetch again. After Close the error wraps semel.ErrClosed.
+// An error that wraps semel.ErrBehind means that the store lost data; Fetch then reads nothing more. Fetch may
+// return deliveries together with an error, because other lanes continue.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.budget.Raise(most.Bytes)
 	for {
@@ -139,7 +141,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// take takes the records that are ready, and the faults.
+// take returns the deliverable records and the faults.
 func (s *Source) take(most source.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
@@ -152,8 +154,8 @@ func (s *Source) take(most source.Bound) found {
 	return f
 }
 
-// poll takes records out of the client and adds them to their lanes. poll ends with ctx, when the gate is roused, and
-// when a nacked record is due.
+// poll takes records from the client and adds them to their lanes. poll ends with ctx, when the gate is
+// roused, and when it is time to deliver a nacked record again.
 func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
@@ -178,31 +180,33 @@ func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	s.intake.accept(client, polled)
 }
 
-// Flow pauses or resumes a lane. Records that were polled already are kept and delivered after it is resumed.
+// Flow pauses or resumes a lane. Records that were polled before the pause are kept, and delivered after the
+// lane is resumed.
 func (s *Source) Flow(which source.Lane, on bool) {
 	s.intake.flow(which, on)
 	s.gate.rouse()
 }
 
 const (
-	// askTimeout limits the requests before joining.
+	// askTimeout limits the duration of the requests before the join.
 	askTimeout = 10 * time.Second
-	// newTopic is how long a new topic may be unknown to some brokers.
+	// newTopic is how long some brokers may not know a new topic.
 	newTopic = time.Second
-	// metadataAge is the largest age of metadata: after this time a new partition is read and a deleted topic is
-	// noticed.
+	// metadataAge is the largest age of metadata. After this time the source reads a new partition and notices
+	// a deleted topic.
 	metadataAge = 10 * time.Second
-	// metadataWait is the client's shortest interval between metadata requests, for example for the leader of a
-	// partition without one, or for a topic that could not be written to. After five answers that the topic does not
-	// exist, the write fails.
+	// metadataWait is the client's shortest interval between metadata requests. The client requests metadata,
+	// for example, while a partition has no leader, or after a failed write to a topic. After five answers
+	// that the topic does not exist, the write fails.
 	metadataWait = 500 * time.Millisecond
 	// heartbeat is the interval of a member's heartbeats.
 	heartbeat = 3 * time.Second
-	// fetchWait is how long a broker holds a fetch without records. A resumed lane waits for the current fetch.
+	// fetchWait is how long a broker holds a fetch for which it has no records. A resumed lane must wait for
+	// the current fetch to end.
 	fetchWait = 500 * time.Millisecond
 )
 
-// memberOptions returns the options of the member's client; nil if it would have nothing to read.
+// memberOptions returns the options of the member's client; nil if there is no topic to read.
 func (s *Source) memberOptions() []kgo.Opt {
 	reading, brokers := s.topics.toRead()
 	if len(reading) == 0 {
@@ -244,7 +248,7 @@ func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
 	setDefault(&broker, min(max(leastOfBroker, int(s.budget.Most())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
-	// The client for requests was created with MaxBatch, and its decompressor enforces it.
+	// The client for requests was created with MaxBatch, so its decompressor enforces that limit.
 	s.budget.Use(s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor))
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
@@ -252,7 +256,7 @@ func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	}
 }
 
-// join connects and joins the group, unless that has happened already.
+// join connects to the brokers and joins the group, unless this source has a member already.
 func (s *Source) join(ctx context.Context) error {
 	if !s.member.missing() || s.topics.none() {
 		return nil
@@ -290,12 +294,12 @@ func (s *Source) startBackground() {
 	s.background.Go(s.search)
 }
 
-// ask checks that the brokers answer, the topics exist and the group may be used, so that a fault is reported
-// immediately and clearly.
+// ask checks before the join that the brokers answer, that the topics exist and that the user may use the
+// group. So a fault is reported at once and clearly.
 func (s *Source) ask(ctx context.Context) error {
 	err := s.topics.ask(ctx)
 	if errors.As(err, &connectionError{}) {
-		return err // the group would not be found either, and one error is enough
+		return err // the group would cause the same error again
 	}
 	err = untilKnown(ctx, err, s.topics.ask)
 	s.deadLetters.askSize(ctx)
@@ -319,10 +323,10 @@ func (s *Source) askGroup(ctx context.Context) error {
 	return nil
 }
 
-// Close leaves the group, unless the member is static; unsettled messages are delivered again by the group's next
-// member. Close commits settled messages first, within ctx. An error means that the group may not have them, so that
-// they are delivered again. If the group cannot be left, it waits for this member until its session ends; that is logged
-// and is not an error.
+// Close commits the settled messages, for at most the time of ctx, and leaves the group unless the member is
+// static. The group's next member gets the unsettled messages again. An error means that possibly not all acks
+// were committed, so settled messages may be delivered again. If the request to leave fails, the group waits
+// for this member until its session ends; Close logs that and returns no error for it.
 func (s *Source) Close(ctx context.Context) error {
 	if !s.member.close() {
 		return nil
@@ -342,7 +346,7 @@ func (s *Source) Close(ctx context.Context) error {
 	return err
 }
 
-// LogValue implements slog.LogValuer. LogValue returns the topics and the group.
+// LogValue implements slog.LogValuer: it returns the topics and the group.
 func (s *Source) LogValue() slog.Value {
 	topics := slog.Any("topics", s.config.Topics)
 	if s.config.TopicPattern != "" {

@@ -67,7 +67,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 	})
 }
 
-// transaction writes one value in a transaction that it ends as given.
+// transaction writes one value in a transaction, and commits or aborts it as end says.
 func transaction(t testing.TB, config Config, value string, end kgo.TransactionEndTry) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("producer-"+value), kgo.DisableClientMetrics())
@@ -204,7 +204,7 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 		config, _ := setUp(t)
 		config.Topics = []string{"orders", "odrers"}
 		r := read(t, config)
-		for range 2 { // and a second time
+		for range 2 { // the second call must fail in the same way
 			err := r.fails()
 			if !strings.Contains(err.Error(), "topic odrers does not exist") {
 				t.Errorf("it says: %v", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// beginnings is where the group began the topics that are read.
+// beginnings finds and stores the offsets at which the group begins topics.
 type beginnings struct {
 	config  *Config
 	brokers *brokers
@@ -25,17 +25,18 @@ type beginnings struct {
 
 	// mu guards the fields below. mu is not held during blocking calls, and no other lock is taken while it is held.
 	mu sync.Mutex
-	// known contains the topics' beginnings in the store. undecided contains why a beginning could not be found.
+	// known has the stored beginning of each topic. undecided has the error for each topic whose beginning
+	// could not be found.
 	known     map[string]stored.Beginning
 	undecided map[string]error
-	// next is when to try again.
+	// next is the time of the next attempt.
 	next time.Time
-	// atFirst contains the topics that existed when the group first joined.
+	// atFirst has the topics that existed when the group first joined.
 	atFirst map[stored.TopicKey]bool
 }
 
-// look looks for topics that match the pattern. If the store does not answer where new topics begin, they wait for the
-// next call.
+// look looks for topics that match the pattern, and adds new topics to the member. If the store does not
+// answer, the new topics wait for the next call.
 func (b *beginnings) look(ctx context.Context) error {
 	client, added, err := b.topics.look(ctx)
 	if err != nil || len(added) == 0 {
@@ -49,7 +50,7 @@ func (b *beginnings) look(ctx context.Context) error {
 	return nil
 }
 
-// forgetOthers forgets topics that are not read any more, before a member joins.
+// forgetOthers removes topics that are no longer read. It is called before a member joins.
 func (b *beginnings) forgetOthers() {
 	reading := b.topics.read()
 	b.mu.Lock()
@@ -58,8 +59,8 @@ func (b *beginnings) forgetOthers() {
 	maps.DeleteFunc(b.undecided, func(topic string, _ error) bool { return !slices.Contains(reading, topic) })
 }
 
-// decide finds where each topic began, before anything is read. If that fails for a topic, its partitions without an
-// offset wait. An error means that nothing can be read.
+// decide finds where each topic begins, before the source reads it. If that fails for a topic, the partitions
+// of that topic without an offset wait. decide returns an error only if the source can read no topic at all.
 func (b *beginnings) decide(ctx context.Context) error {
 	if err := b.decideFirstTopics(ctx); err != nil {
 		return err
@@ -94,8 +95,8 @@ func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
 	return nil
 }
 
-// decideTopic finds where a topic began. If it returns an error, own says whether the group nevertheless has offsets of
-// the topic.
+// decideTopic finds where a topic begins. If decideTopic fails, own is true if the group nevertheless has
+// offsets for the topic.
 func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, err error) {
 	id := b.topics.id(topic)
 	b.mu.Lock()
@@ -127,7 +128,7 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	return own, nil
 }
 
-// startWords returns the metadata word for the number of partitions of a topic to which Start applied.
+// startWords returns the metadata word with the number of partitions of a topic to which Start applied.
 func (b *beginnings) startWords(topic string) []string {
 	id := b.topics.id(topic)
 	b.mu.Lock()
@@ -143,8 +144,8 @@ func (b *beginnings) startWords(topic string) []string {
 	return []string{stored.StartWord(n)}
 }
 
-// decideAgain calls decide again, at intervals, while it is unknown where the group begins in some
-// topics. When decide succeeds, a new member begins there.
+// decideAgain calls decide again, at intervals, while the beginning of a topic is unknown. After decide
+// succeeds, a new member begins there.
 func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	if b.member.current() == nil {
 		return
@@ -155,7 +156,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(life, askTimeout)
 	defer cancel()
-	_ = b.decide(ctx) // the waiting lanes report what it cannot find
+	_ = b.decide(ctx) // the waiting lanes report the error
 	for _, topic := range waiting {
 		if !b.isUndecided(topic) {
 			b.member.demandReplacement("where to begin is known now", allOf(topic))
@@ -163,7 +164,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 }
 
-// waiting returns the topics whose beginning must be looked for again now.
+// waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
 func (b *beginnings) waiting(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,15 +181,16 @@ func (b *beginnings) isUndecided(topic string) bool {
 	return b.undecided[topic] != nil
 }
 
-// errStore is the error of a store that does not answer: no topic can begin.
+// errStore is the error of a store that does not answer. Then the source cannot begin any topic.
 type errStore struct{ err error }
 
 func (e errStore) Error() string { return e.err.Error() }
 
 func (e errStore) Unwrap() error { return e.err }
 
-// decideFirstTopics reads or writes in the store which topics existed when the group first joined with a pattern.
-// decideFirstTopics runs before the first topic begins.
+// decideFirstTopics reads from the store which topics existed when the group first joined with a pattern. At
+// the first join it writes these topics to the store. decideFirstTopics runs before the source begins any
+// topic.
 func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	b.mu.Lock()
 	known := b.atFirst != nil
@@ -207,7 +209,8 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	return nil
 }
 
-// createdLater reports whether a topic was created after the group's first join, so that Start does not apply to it.
+// createdLater reports whether a topic was created after the group's first join. Start does not apply to such
+// a topic.
 func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,8 +219,9 @@ func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 
 var errNoStore = errors.New("kafka: Start is set, but there is no store for the start offsets: call Info().Positions with the consumer's store before Fetch, as consumer.Consumer does")
 
-// firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start applies. If the
-// group has an offset of a partition, that is its start. firstStarts reports whether the group has any offset.
+// firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start
+// applies. If the group has an offset for a partition, that offset is the start. own is true if the group has
+// any offset for the topic.
 func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
 	if b.config.Start == (Start{}) {
 		return nil, false, nil
@@ -236,14 +240,14 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	}
 	known := offsets[topic]
 	n := len(ends[topic])
-	if len(known) > 0 { // the group reads the topic already; the metadata says for how many partitions Start applied
+	if len(known) > 0 { // the group reads the topic already; its metadata has the number of partitions to which Start applied
 		n = min(n, marked(known))
 	}
 	starts, err = b.startsOf(ctx, ask, topic, known, n)
 	return starts, len(known) > 0, err
 }
 
-// marked returns for how many partitions Start applied, according to the group's offsets.
+// marked returns the number of partitions to which Start applied, from the metadata of the group's offsets.
 func marked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {
@@ -252,8 +256,8 @@ func marked(known map[int32]kadm.OffsetResponse) int {
 	return n
 }
 
-// startsOf returns the group's own offsets of n partitions and, where there is none, the offsets of Start, which are
-// requested only if needed.
+// startsOf returns the start offsets of n partitions: the group's own offset, or the offset of Start if the
+// group has none. It requests the offsets of Start only if needed.
 func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic string, known map[int32]kadm.OffsetResponse, n int) ([]int64, error) {
 	starts := make([]int64, n)
 	var begin kadm.ListedOffsets
@@ -276,10 +280,10 @@ func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic strin
 	return starts, nil
 }
 
-// startOffsets returns the offsets of Start for the partitions of a topic.
+// startOffsets returns the offsets for the partitions of a topic that follow from Config.Start.
 func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	switch start := b.config.Start; {
-	case start.Now: // records of an open transaction must not be skipped
+	case start.Now: // the stable end, so that records of open transactions are not skipped
 		return b.config.ends(ctx, ask, topic)
 	case start.Group == "":
 		return allListed(ask.ListOffsetsAfterMilli(ctx, start.At.UnixMilli(), topic))
@@ -287,7 +291,8 @@ func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic s
 	return b.othersOffsets(ctx, ask, topic)
 }
 
-// othersOffsets returns another group's offsets, or the beginning of partitions without one.
+// othersOffsets returns the offsets of the group Start.Group. For a partition without such an offset, it
+// returns the beginning of the partition.
 func (b *beginnings) othersOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	offsets, err := ask.ListStartOffsets(ctx, topic)
 	if err != nil {

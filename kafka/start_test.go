@@ -26,7 +26,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		put(t, c, "orders", 0, "new")
 		wants(t, r.take(1), "new")
 		wantOffset(t, c, 0, 2)
-		r.close() // before the first settlement
+		r.close() // before the first ack
 		put(t, c, "orders", 0, "newer")
 		wants(t, read(t, config).take(2), "new", "newer")
 	})
@@ -84,7 +84,7 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 				err = added.Error()
 			}
 			must(t, err)
-			fresh := newProducer(t, config.Brokers) // it knows the new partition
+			fresh := newProducer(t, config.Brokers) // this producer knows the new partition
 			put(t, fresh, "orders", 1, "first")
 			wants(t, read(t, config).take(1), "first")
 		})
@@ -164,7 +164,8 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
 		w.publish(0, "0", "1")
 		w.publish(1, "never begun")
-		// An earlier release had to begin both partitions, and did so with one.
+		// This is what an earlier release leaves behind if it had to begin both partitions and committed only
+		// partition 0.
 		w.commitMarked(0, 1, "semel-start/2")
 		var text lockedBuffer
 		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }
@@ -174,7 +175,7 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("2") == 1 })
 		w.without("0", "never begun")
 		says(t, text.String(), "orders, partition 1", "there is no such group", "old")
-		w.commitFor("old", 0) // the group exists again, and has no offset of partition 1
+		w.commitFor("old", 0) // the group exists again, and still has no offset for partition 1
 		w.settles(5 * time.Minute)
 		w.once("never begun")
 		w.without("0")
@@ -191,7 +192,7 @@ func (w *world) deleteGroup(name string) {
 	}
 }
 
-// commitMarked commits an offset with metadata for the consumer's group.
+// commitMarked commits an offset of the consumer's group with metadata.
 func (w *world) commitMarked(partition int32, at int64, metadata string) {
 	w.t.Helper()
 	offsets := kadm.Offsets{}

@@ -27,15 +27,16 @@ const (
 	// leastCommit and mostCommit are the limits of CommitInterval.
 	leastCommit = 10 * time.Millisecond
 	mostCommit  = 10 * time.Minute
-	// mostRevoke leaves time in rebalanceTimeout for the last commit and for joining.
+	// mostRevoke is shorter than rebalanceTimeout, so that time is left for the last commit and for joining.
 	mostRevoke = 50 * time.Second
-	// leastRecord is the smallest MaxRecord; mostRecord is the largest record that the client reads in one response.
+	// leastRecord is the smallest allowed MaxRecord. mostRecord is the largest record that the client can read
+	// in one response.
 	leastRecord = message.Kept
 	mostRecord  = producer.MostRecord
-	// mostBatch is the largest possible MaxBatch; leastFetch is the smallest useful fetch size.
+	// mostBatch is the largest allowed MaxBatch, leastFetch the smallest allowed fetch size.
 	mostBatch  = 1 << 30
 	leastFetch = 1 << 10
-	// topicName is the longest name Kafka allows.
+	// topicName is the longest topic name that Kafka allows.
 	topicName = 249
 )
 
@@ -69,7 +70,7 @@ func (p *problems) when(wrong bool, format string, values ...any) {
 	}
 }
 
-// validate returns all faults of a configuration whose defaults are set.
+// validate returns all faults of a configuration. The defaults must be set before.
 func (c Config) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -108,7 +109,7 @@ func (c Config) validateTopics(p *problems) {
 	}
 }
 
-// topic adds the faults of a topic's name. purpose says what the topic is used for.
+// topic adds the faults of a topic's name. purpose is the use of the topic, for the text of the fault.
 func (p *problems) topic(name, purpose string) {
 	fault := topicFault(name)
 	p.when(fault != "", "topic %q%s %s", name, purpose, fault)

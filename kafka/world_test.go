@@ -29,12 +29,12 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// inWorld runs a subtest in virtual time, with its own world.
+// inWorld runs a subtest in virtual time, with a world of its own.
 func inWorld(t *testing.T, name string, partitions int32, f func(*testing.T, *world)) {
 	bubble(t, name, func(t *testing.T) { f(t, newWorld(t, partitions)) })
 }
 
-// control answers requests of a kind with f. If f returns nil, the brokers answer.
+// control answers requests of one kind with the result of f. If f returns nil, the brokers answer the request.
 func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
 	w.cluster.ControlKey(int16(key), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -59,8 +59,8 @@ type world struct {
 	store    *memstore.Store
 	producer *kgo.Client
 	wires    []*wire
-	latency  time.Duration // of the next process's wire
-	// processes by the client ids that the brokers see.
+	latency  time.Duration // latency of the wire of the next process
+	// processes has the processes by client id, as the brokers see them.
 	processes map[string]*process
 }
 
@@ -85,7 +85,7 @@ func (w *world) close() {
 	}
 }
 
-// client returns a client independent of the consumer, on a wire that is never cut.
+// client returns a client that does not belong to the consumer. Its wire is never cut.
 func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
@@ -97,7 +97,7 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// order returns a message with an id.
+// order returns a record for the message with this id.
 func order(partition int32, id string) *kgo.Record {
 	return &kgo.Record{
 		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
@@ -130,7 +130,7 @@ func numbered(prefix string, first, last int) []string {
 	return all
 }
 
-// process is a process of the consumer.
+// process simulates one process of the consumer.
 type process struct {
 	wire       *wire
 	source     *Source
@@ -148,13 +148,13 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
-// settings are a process's policy and its injected faults.
+// settings are the configuration of a process and its injected faults.
 type settings struct {
 	consumer.Config
 	plan faults.Plan
 }
 
-// start starts a process. Both changes may be nil.
+// start starts a process. The functions kafka and policy change its configuration; both may be nil.
 func (w *world) start(handle handler, kafka func(*Config), policy func(*settings)) *process {
 	w.t.Helper()
 	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
@@ -186,16 +186,16 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 		stop()
 		p.wire.thaw()
 		<-p.ended
-		if err := source.Close(ctx); err != nil { // a run that was refused has not closed it
+		if err := source.Close(ctx); err != nil { // Run does not close the source if it returned an error at the start
 			w.t.Error(err)
 		}
-		<-source.life.Done() // a run does not wait for a source that closes slowly
+		<-source.life.Done() // Run does not wait for a source that closes slowly
 		source.brokers.close()
 	})
 	return p
 }
 
-// leave ends a process as a signal does, and returns the result of Run.
+// leave ends a process in the same way as a signal, and returns the result of Run.
 func (p *process) leave() error {
 	p.stop()
 	err := <-p.ended
@@ -217,7 +217,7 @@ func (w *world) runs(kafka func(*Config)) {
 	must(w.t, w.settled(kafka).leave())
 }
 
-// first returns a copy of its first lane.
+// first returns a copy of the process's first lane.
 func (p *process) first() (l lane) {
 	p.source.lanes.with(func(all []*lane) {
 		if len(all) > 0 {
@@ -238,7 +238,7 @@ func (p *process) kill() {
 type mortal struct {
 	*memstore.Store
 	dead *atomic.Bool
-	// hangs: requests for the beginning of a topic are not answered.
+	// hangs is true if the store must not answer requests for the beginning of a topic.
 	hangs *atomic.Bool
 }
 
@@ -291,7 +291,7 @@ func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.Batch.Commit(ctx, e)
 }
 
-// effect returns how often a message took effect.
+// effect returns how many times a message took effect.
 func (w *world) effect(id string) int {
 	w.t.Helper()
 	v := w.store.Get("effect " + id)
@@ -348,10 +348,11 @@ func (w *world) settles(within time.Duration) {
 	})
 }
 
-// bury removes members from a group that does not become stable: the members of dead processes, and all members during a
-// rebalance; living members join again. This compensates for two differences of kfake. A member that dies between
-// joining and its first heartbeat stays forever, while real brokers end its session. And when a member joins again,
-// kfake waits another rebalance timeout for the missing members, while real brokers continue without them.
+// bury removes members from a group that does not become stable: the members of dead processes, and all
+// members during a rebalance. Members that live join again. The reason is that kfake differs from real brokers
+// in two points. In kfake a member that dies between the join and its first heartbeat stays forever; real
+// brokers end its session. When a member joins again, kfake waits another rebalance timeout for the missing
+// members; real brokers continue without them.
 func (w *world) bury() {
 	info := w.cluster.GroupInfo(theGroup)
 	for _, m := range info.Members {
@@ -368,7 +369,7 @@ func (w *world) bury() {
 	}
 }
 
-// until waits for a condition.
+// until waits until the condition holds, and fails after the time within.
 func (w *world) until(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)

@@ -1,8 +1,8 @@
-// Package keystore defines what a store of leased keys is: the interface that an author of such a
-// store implements. Package leasedkey, package httpkey and consumer.NewKeyed use it.
+// Package keystore defines a store of leased keys: the interface that an author of such a store implements.
+// Package leasedkey, package httpkey and consumer.NewKeyed use the interface.
 //
-// The comments of the methods are the specification. Package storetest contains the test suite
-// that every such store must pass.
+// The comments of the methods are the specification. Package storetest contains the test suite that every such
+// store must pass.
 package keystore
 
 import (
@@ -15,28 +15,28 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store stores leased keys for effects outside of a database. A key records that the effect is in
-// progress, who performs it and until when, and its outcome. A key is claimed for a lease, during which
-// nobody else can claim it. The claimant ends the claim with its token. If the lease ends first, the
-// outcome is unknown, and the next claimant of the key is told and decides.
+// Store stores leased keys for effects outside of a database. A key records that the effect is in progress,
+// which process performs it and until when, and the outcome. A process claims a key for a lease; during the
+// lease no other process can claim the key. The claimant ends the claim with its token. If the lease ends
+// first, the outcome is unknown. The next claimant of the key is told so, and decides what to do.
 //
-// Times are by the store's clock. A store is safe for concurrent use. Each method is atomic for its
-// key.
+// Times are by the store's clock. A store is safe for concurrent use. Each method is atomic for its key.
 type Store interface {
-	// ClaimKey claims a key or returns why it cannot. A repeated call with the same token, after a
-	// lost response, gets the same answer and counts once.
+	// ClaimKey claims a key, or returns the reason why the key cannot be claimed. If the response was lost,
+	// the caller repeats the call with the same token. The repeated call gets the same answer and counts once.
 	ClaimKey(ctx context.Context, c Claim) (Answer, error)
-	// ExtendKey makes the lease end after this duration from now. store.ErrClaimLost: the key has another
-	// token, has ended or does not exist; nothing is changed. An expired lease is extended if
-	// nobody has claimed the key since.
+	// ExtendKey makes the lease end after this duration from now. If the key has another token, has ended or
+	// does not exist, ExtendKey returns store.ErrClaimLost and changes nothing. An expired lease is extended
+	// if nobody has claimed the key since.
 	ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error
-	// EndKey ends the claim. store.ErrClaimLost is returned as by ExtendKey. A repeated call with the same
-	// ending, after a lost response, succeeds.
+	// EndKey ends the claim. EndKey returns store.ErrClaimLost in the same cases as ExtendKey. If the response
+	// was lost, a repeated call with the same ending succeeds.
 	EndKey(ctx context.Context, key semel.Key, t store.Token, e Ending) error
 	// Classify returns the class of an error of the store: store.ClassDown, store.ClassRetry
 	// or store.ClassPermanent.
 	Classify(err error) store.Class
-	// Durable returns how durable the store is, and the settings that decide it as a short text.
+	// Durable returns how durable the store is. why is a short text with the settings on which the durability
+	// depends.
 	Durable() (d Durability, why string)
 }
 
@@ -47,15 +47,15 @@ const MaxResult = 64 << 10
 type Claim struct {
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
-	// Token is a new token for each attempt.
+	// Token is the token of this claim. Each attempt needs a new token.
 	Token store.Token
 	// Lease is the duration of the claim, at least one millisecond.
 	Lease time.Duration
-	// Keep is how long the key is stored from now, whatever its outcome; at least Lease.
+	// Keep is how long the store keeps the key from now, whatever the outcome is; at least Lease.
 	Keep time.Duration
-	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has
-	// exactly this number of claims; otherwise the answer is Gone. A store without
-	// admin.RequestStore returns semel.ErrUnsupported.
+	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has exactly
+	// this number of claims; otherwise the answer is Gone. A store without admin.RequestStore returns
+	// semel.ErrUnsupported.
 	Seen int
 }
 
@@ -76,27 +76,28 @@ func (c *Claim) Fits() error {
 	return nil
 }
 
-// State is the answer to a claim of a key.
+// State is the state of a key in the answer to a claim.
 type State uint8
 
-// The answers.
+// The states in an answer.
 const (
-	// Claimed: the caller has the claim until its lease ends.
+	// Claimed means that the caller has the claim until the lease ends.
 	Claimed State = iota + 1
-	// Held: another claimant holds the key. This is not a duplicate, because the outcome is open.
+	// Held means that another claimant has the key. The call is not a duplicate, because the outcome is still
+	// open.
 	Held
-	// Completed: the effect exists, and Result is its stored result.
+	// Completed means that the effect exists. Result is the stored result of the effect.
 	Completed
-	// Failed: the effect failed permanently and does not exist; Result is the stored result.
+	// Failed means that the effect failed permanently and does not exist. Result is the stored result.
 	Failed
-	// Conflict: the key exists with another fingerprint.
+	// Conflict means that the key exists with another fingerprint.
 	Conflict
-	// Gone: the key has another number of claims than Claim.Seen, or does not exist any more.
+	// Gone means that the key has another number of claims than Claim.Seen, or does not exist any more.
 	// Nothing was changed.
 	Gone
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s State) String() string {
 	return enum.Name([]string{Claimed: "claimed", Held: "held", Completed: "completed", Failed: "failed", Conflict: "conflict", Gone: "gone"}, s, "KeyState")
 }
@@ -106,50 +107,50 @@ type Answer struct {
 	State State
 	// Left is the remaining time of the current lease.
 	Left time.Duration
-	// Started is the number of claims of the key, including a new claim of this call. Finished is
-	// the number of claims with a known outcome. See Unknown.
+	// Started is the number of claims of the key, including a new claim by this call. Finished is the number
+	// of claims with a known outcome. See Unknown.
 	Started, Finished int
 	// Since is the time since the first claim of the key.
 	Since time.Duration
-	// Result is Ending.Result, with Completed and Failed. Result is never returned for another
-	// fingerprint.
+	// Result is the stored Ending.Result, if the state is Completed or Failed. The store never returns a
+	// result for another fingerprint.
 	Result []byte
 }
 
-// Unknown reports whether an earlier claim has an unknown outcome: its claimant may have performed the
-// effect and crashed, or received no response.
+// Unknown reports whether an earlier claim has an unknown outcome. Its claimant may have performed the effect
+// and crashed, or may have got no response.
 func (a Answer) Unknown() bool { return a.State == Claimed && a.Finished < a.Started-1 }
 
-// Event is how a claim ends.
+// Event says how a claim ends.
 type Event uint8
 
-// The events.
+// The ways in which a claim ends.
 const (
-	// Complete: the effect exists. Later claims are answered with Completed.
+	// Complete means that the effect exists. Later claims get the answer Completed.
 	Complete Event = iota + 1
-	// Fail: the effect does not exist and never will. Later claims are answered with Failed.
+	// Fail means that the effect does not exist and never will. Later claims get the answer Failed.
 	Fail
-	// Release: this attempt had no effect, and the key may be claimed at once.
+	// Release means that this attempt had no effect. The key may be claimed again at once.
 	Release
-	// Abandon: it is unknown whether this attempt had an effect. The key may be claimed at once,
-	// and Answer.Unknown reports true.
+	// Abandon means that it is unknown whether this attempt had an effect. The key may be claimed again at
+	// once, and Answer.Unknown of that claim is true.
 	Abandon
-	// Forget: the caller found out that no claim of this key had an effect. The key is removed. A
+	// Forget means that no claim of this key had an effect, as the caller has found out. The key is removed. A
 	// repeated call returns store.ErrClaimLost.
 	Forget
 )
 
-// String is the event's name.
+// String returns the event's name.
 func (e Event) String() string {
 	return enum.Name([]string{Complete: "complete", Fail: "fail", Release: "release", Abandon: "abandon", Forget: "forget"}, e, "KeyEvent")
 }
 
-// Ending is how a claim of a key ends.
+// Ending describes how a claim of a key ends.
 type Ending struct {
 	Event Event
-	// Result, with Complete and Fail, is stored with the key; at most MaxResult bytes.
+	// Result is stored with the key if Event is Complete or Fail; at most MaxResult bytes.
 	Result []byte
-	// Keep is how long the key is stored from now.
+	// Keep is how long the store keeps the key from now.
 	Keep time.Duration
 }
 
@@ -171,19 +172,19 @@ func (e *Ending) Fits() error {
 // Durability says whether a store still has its keys after a crash.
 type Durability uint8
 
-// The degrees, worst last.
+// The degrees of durability, from best to worst.
 const (
-	// Durable: acknowledged writes survive a crash.
+	// Durable means that acknowledged writes survive a crash.
 	Durable Durability = iota + 1
-	// DurableExceptSeconds: a crash may lose writes that were acknowledged in the last seconds.
+	// DurableExceptSeconds means that a crash may lose the writes that were acknowledged in the last seconds.
 	DurableExceptSeconds
-	// Volatile: a crash, a failover or eviction may lose keys.
+	// Volatile means that a crash, a failover or eviction may lose keys.
 	Volatile
-	// DurabilityUnknown: the settings that decide could not be read.
+	// DurabilityUnknown means that the settings on which the durability depends could not be read.
 	DurabilityUnknown
 )
 
-// String is the degree's name.
+// String returns the name of the degree.
 func (d Durability) String() string {
 	return enum.Name([]string{Durable: "durable", DurableExceptSeconds: "durable but for the last seconds", Volatile: "volatile", DurabilityUnknown: "unknown"}, d, "Durability")
 }

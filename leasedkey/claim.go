@@ -13,18 +13,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claim is a key that this process holds.
+// claim is a claim of this process on a key.
 type claim struct {
 	keyclaim.Claim
 	config *Config
 }
 
-// claim returns a claim that has not been requested from the store yet.
+// claim returns a new claim. The store has not been asked for the claim yet.
 func (k *Keys) claim(key semel.Key) *claim {
 	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: store.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
-// call makes the call, unless the lease may have ended, and records the outcome.
+// call makes the call, and records the outcome. If the lease may have ended, no call is made.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
 		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
@@ -35,13 +35,13 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 		return err
 	})
 	event, state := eventOf(err)
-	if event == keystore.Complete { // the other side may say that it had the call before
+	if event == keystore.Complete { // the other system may report that it had the call before
 		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
 	return c.end(ctx, Answer{State: state, Called: true}, event, err)
 }
 
-// complete ends a claim whose call took effect. A result that is too long is not kept; complete then
+// complete ends a claim whose call had its effect. If the result is too long, it is not kept, and complete
 // returns an error.
 func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	var err error
@@ -51,10 +51,10 @@ func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	return c.end(ctx, a, keystore.Complete, err)
 }
 
-// eventOf returns how a claim ends after its call returned err, and the resulting state of the key.
+// eventOf returns how a claim ends after its call has returned err, and the new state of the key.
 func eventOf(err error) (keystore.Event, keystore.State) {
 	var decided *semel.HandlerError
-	switch calls.OutcomeOf(false, err) { // the rule of consumers
+	switch calls.OutcomeOf(false, err) { // consumers use the same rule
 	case store.CallFailed:
 		return keystore.Release, keystore.Claimed
 	case store.CallUnknown:
@@ -66,8 +66,8 @@ func eventOf(err error) (keystore.Event, keystore.State) {
 	return keystore.Fail, keystore.Failed
 }
 
-// keep runs a call with its timeout. keep ends the context of the call if another process has the
-// lease, or if the lease ended and could not be extended.
+// keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not be
+// extended, keep cancels the context of the call.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -83,14 +83,14 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 		}
 	}()
 	if err = call(calling); err != nil && calling.Err() != nil {
-		err = semel.Unknown(fmt.Errorf("%w (%w)", err, context.Cause(calling))) // whatever it says, it came too late
+		err = semel.Unknown(fmt.Errorf("%w (%w)", err, context.Cause(calling))) // the call ended too late
 	}
 	return err
 }
 
-// end records the outcome of the claim, also after ctx has ended. end tries for the length of a
-// lease, because the store may be unavailable for a moment. The error joins the error of the call and
-// the error of the record.
+// end records the outcome of the claim, even if ctx has ended. end tries to record the outcome for the
+// duration of a lease, because the store may be unavailable for a short time. The returned error joins the
+// error of the call and the error of the record.
 func (c *claim) end(ctx context.Context, a Answer, e keystore.Event, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()

@@ -12,26 +12,27 @@ import (
 
 // Config configures Keys. Consumer, Keep and Window are required.
 type Config struct {
-	// Consumer is the name under which keys are stored. Keys of different names are independent.
+	// Consumer is the name under which keys are stored. Keys with different names are independent.
 	Consumer string
-	// Keep is how long a key is kept after its last change. Choose it longer than the time after
-	// which a copy of a request can still arrive.
+	// Keep is how long a key is kept after its last change. Keep must be longer than the time after which a
+	// request can still be repeated.
 	Keep time.Duration
-	// Window is how long the other side remembers an idempotency key after the first attempt. Always:
-	// it never forgets. Never: it knows no keys, and unknown outcomes are never repeated.
+	// Window is how long the other system remembers an idempotency key after the first attempt. Always means
+	// that the system never forgets a key. Never means that the system knows no keys, so calls with unknown
+	// outcomes are never repeated.
 	Window time.Duration
-	// Lease is how long the key of a dead process blocks others; default one minute. The lease is
+	// Lease is how long the key of a dead process blocks other processes; default one minute. The lease is
 	// extended while a call runs.
 	Lease time.Duration
-	// Timeout ends the context of a call; default half of Lease. Timeout must be shorter than Lease.
+	// Timeout is the time after which the context of a call ends; default half of Lease. Timeout must be
+	// shorter than Lease.
 	Timeout time.Duration
-	// Ask, if not nil, asks the other side whether an attempt with an unknown outcome took effect. Do
-	// calls Ask once Window has passed, with a context that ends after Timeout. A result longer than
-	// keystore.MaxResult is not kept, and the Do that called Ask returns an error.
+	// Ask, if not nil, asks the other system whether an attempt with an unknown outcome had its effect. Do
+	// calls Ask after Window has passed, with a context that ends after Timeout. If the result is longer than
+	// keystore.MaxResult, it is not kept, and that call of Do returns an error.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
-	// AllowVolatile is the reason why a store that may lose keys, and calls that are then made twice,
-	// are acceptable. If AllowVolatile is empty, New refuses a store that is volatile or whose
-	// durability is unknown.
+	// AllowVolatile is the reason why it is acceptable that the store loses keys and that calls are then made
+	// twice. If AllowVolatile is empty, New rejects a store that is volatile or whose durability is unknown.
 	AllowVolatile string
 }
 
@@ -44,13 +45,12 @@ const (
 // Finding is the answer of Config.Ask.
 type Finding uint8
 
-// The findings.
 const (
-	// StillUnknown: the outcome could not be found out.
+	// StillUnknown means that the outcome could not be determined.
 	StillUnknown Finding = iota
-	// Happened: the call took effect.
+	// Happened means that the call had its effect.
 	Happened
-	// DidNotHappen: the call had no effect and may be made.
+	// DidNotHappen means that the call had no effect and may be made.
 	DidNotHappen
 )
 
@@ -84,7 +84,7 @@ func (c *Config) fits(st keystore.Store) error {
 	return c.durable(st)
 }
 
-// durable refuses a store that may lose keys, unless AllowVolatile gives a reason.
+// durable returns an error if the store may lose keys and AllowVolatile gives no reason.
 func (c *Config) durable(st keystore.Store) error {
 	if c.AllowVolatile != "" {
 		return nil

@@ -17,7 +17,7 @@ func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
 	return nil, errors.New("no answer came")
 }
 
-// inDoubt returns a bench with an attempt whose outcome is unknown since the given time.
+// inDoubt returns a bench with an attempt whose outcome has been unknown for the duration ago.
 func inDoubt(t *testing.T, ago time.Duration, change func(*leasedkey.Config)) *bench {
 	t.Helper()
 	b := open(t, change)
@@ -61,7 +61,7 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 	})
 }
 
-// slowClaims is a store whose answers to claims are delayed.
+// slowClaims is a store whose responses to claims are delayed.
 type slowClaims struct {
 	keystore.Store
 	answer time.Duration
@@ -227,7 +227,7 @@ func TestAResultThatIsTooLongStillCompletesTheKey(t *testing.T) {
 	})
 }
 
-// lateAnswers is a store that delays its answers to claims.
+// lateAnswers is a store that delays its responses to claims.
 type lateAnswers struct {
 	keystore.Store
 	late time.Duration

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A payment is charged once, although it is requested twice.
+// A payment is charged once, although two requests ask for the charge.
 func Example() {
 	keys, err := leasedkey.New(memstore.NewKeys(), leasedkey.Config{
 		Consumer:      "billing",

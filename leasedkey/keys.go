@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Keys makes calls. Create it with New. Keys is safe for concurrent use.
+// Keys makes calls. Create Keys with New. Keys is safe for concurrent use.
 type Keys struct {
 	store  keystore.Store
 	config Config
 }
 
-// New returns Keys over a store. The error reports a fault of the configuration, or a store that may
-// lose keys (see Config.AllowVolatile). New makes no call.
+// New returns Keys that use a store. New returns an error if the configuration has a fault, or if the store
+// may lose keys (see Config.AllowVolatile). New makes no call.
 func New(st keystore.Store, c Config) (*Keys, error) {
 	if err := c.fits(st); err != nil {
 		return nil, fmt.Errorf("leasedkey: %w", err)
@@ -27,30 +27,30 @@ func New(st keystore.Store, c Config) (*Keys, error) {
 	return &Keys{st, c}, nil
 }
 
-// Request asks for one call.
+// Request is a request for one call.
 type Request struct {
-	// Source and ID identify the request; two requests in which both are equal are the same.
+	// Source and ID identify the request. Two requests with equal Source and ID are the same request.
 	Source, ID string
-	// Fingerprint of the content. A request with the same key and another fingerprint is a
-	// conflict. A fingerprint without a version is not compared.
+	// Fingerprint identifies the content of the request. A request with the same key and another fingerprint
+	// is a conflict. A fingerprint without a version is not compared.
 	Fingerprint semel.Fingerprint
-	// Note, if not nil, is stored before the call, for the process that finds the request
-	// abandoned. The store must then implement admin.RequestStore.
+	// Note, if not nil, is stored before the call. If the request is abandoned, a process that finishes the
+	// request reads Note. The store must implement admin.RequestStore.
 	Note []byte
-	// Seen, if not 0, is the value of admin.AbandonedKey.Started. Do then calls only if the key is
-	// unchanged since; see keystore.Claim.
+	// Seen, if not 0, is the value of admin.AbandonedKey.Started. Do then makes the call only if the key is
+	// unchanged since that value was read; see keystore.Claim.
 	Seen int
 }
 
 // Attempt describes a call to the function that makes it.
 type Attempt struct {
 	Key semel.Key
-	// IdempotencyKey is for the other side. All attempts of a key have the same one.
+	// IdempotencyKey is the key for the other system. It is the same for all attempts of a request.
 	IdempotencyKey string
-	// Number counts the attempts, from 1.
+	// Number is the number of the attempt, from 1.
 	Number int
-	// Unknown reports that an earlier attempt may have taken effect. Since is the time since the
-	// first attempt.
+	// Unknown reports that an earlier attempt may have had its effect. Since is the time since the first
+	// attempt.
 	Unknown bool
 	Since   time.Duration
 }
@@ -61,9 +61,9 @@ type Answer struct {
 	//   - keystore.Completed: the call took effect;
 	//   - keystore.Failed: the call had no effect, and will not be repeated;
 	//   - keystore.Conflict: the key was used for other content;
-	//   - keystore.Held: another process is calling; if that process dies, its lease ends after Left;
+	//   - keystore.Held: another process is making the call; if that process dies, its lease ends after Left;
 	//   - keystore.Claimed: the request may be repeated;
-	//   - keystore.Gone: the key changed since Request.Seen, and no call was made.
+	//   - keystore.Gone: the key has changed since Request.Seen, and no call was made.
 	State keystore.State
 	// Called reports whether this request made a call.
 	Called bool
@@ -72,16 +72,17 @@ type Answer struct {
 	Result []byte
 }
 
-// ErrInDoubt is returned if the outcome of an earlier attempt is unknown and the other side may have
-// forgotten the idempotency key, so that a repetition could double the effect. No call was made. A
-// person finds out what happened and records it with Keys.Resolve.
+// ErrInDoubt is returned if the outcome of an earlier attempt is unknown and the other system may have
+// forgotten the idempotency key, so that another call could cause a second effect. No call was made. A person
+// must determine the outcome and record it with Keys.Resolve.
 var ErrInDoubt = errors.New("semel: it is unknown whether the call took effect, and the other side may have forgotten its idempotency key")
 
-// ErrNotRecorded is returned if the call was made but its outcome could not be stored.
-// For the next request with this key, the outcome is unknown.
+// ErrNotRecorded is returned if the call was made but its outcome could not be stored. For the next request
+// with this key, the outcome is unknown.
 var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is not recorded")
 
-// Do makes the call of a request, unless another process is calling for it or its outcome is known.
+// Do makes the call of a request. If another process is making the call, or if its outcome is known, Do makes
+// no call.
 //
 // The error of call decides the outcome:
 //   - nil: the effect happened; the result, at most keystore.MaxResult bytes, is kept;
@@ -90,11 +91,11 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 //   - semel.Duplicate: an earlier attempt had the effect;
 //   - any other error, a panic, semel.Unknown, or any error after Timeout: unknown.
 //
-// Do returns the error of call. It returns nil if another call ended the request.
+// Do returns the error of call. If another call has ended the request, Do returns nil.
 //
-// If the store fails before the call, or the lease ends before it, no call is made and Do returns an
-// error. store.ErrClaimLost means that the call took longer than its lease and another process has
-// the key; nothing was recorded.
+// If the store fails before the call, or the lease ends before the call, no call is made and Do returns an
+// error. store.ErrClaimLost means that the call took longer than its lease and that another process has
+// claimed the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
 	c, asked := k.claim(key), time.Now()
@@ -107,10 +108,10 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 	}
 	a := Attempt{
 		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(),
-		Since: claimed.Since + time.Since(asked), // the answer may have been long on its way
+		Since: claimed.Since + time.Since(asked), // the response of the store may have been slow
 	}
 	c.Hold(asked, claimed.Left)
-	defer c.LetGo() // also where the call ends its goroutine
+	defer c.LetGo() // also if the call ends its goroutine
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}
@@ -132,13 +133,13 @@ func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	return notes.SaveRequest(ctx, c.Key, c.Token, note)
 }
 
-// forgotten reports whether the other side may have forgotten the idempotency key by the time a call
-// that is made now arrives.
+// forgotten reports whether the other system may have forgotten the idempotency key when a call that is made
+// now arrives.
 func (k *Keys) forgotten(since time.Duration) bool {
 	return calls.Rule{Window: k.config.Window, Timeout: k.config.Timeout}.Forgotten(since)
 }
 
-// doubt asks the other side for an outcome that is unknown.
+// doubt asks the other system about an unknown outcome.
 func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	finding, result := StillUnknown, []byte(nil)
 	var asked error
@@ -161,9 +162,9 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Abandon, err)
 }
 
-// Resolve records what a person found out about a request with an unknown outcome: Happened, with a
-// result of at most keystore.MaxResult bytes, or DidNotHappen, after which the call may be made again.
-// Resolve returns an error that wraps semel.ErrState if a process is calling or the outcome is known.
+// Resolve records the outcome that a person has determined for a request with an unknown outcome: Happened,
+// with a result of at most keystore.MaxResult bytes, or DidNotHappen, after which the call may be made again.
+// If a process is making the call, or if the outcome is known, the error wraps semel.ErrState.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
 	ending := keystore.Forget
@@ -188,7 +189,7 @@ func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result
 	case !claimed.Unknown():
 		back := keystore.Release
 		if claimed.Started == 1 {
-			back = keystore.Forget // there was no key
+			back = keystore.Forget // the key did not exist
 		}
 		_, err := c.end(ctx, Answer{}, back, fmt.Errorf("leasedkey: of key %q no outcome is unknown: %w", id, semel.ErrState))
 		return err

@@ -22,10 +22,10 @@ func config() leasedkey.Config {
 	return leasedkey.Config{Consumer: "billing", Keep: 30 * 24 * time.Hour, Window: 24 * time.Hour, AllowVolatile: "it is a test"}
 }
 
-// pass lets time pass in a synctest bubble.
+// pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) { <-time.After(d) }
 
-// bench is a store that fails as a test says, with keys over it.
+// bench contains keys and their store. The store fails as a test says.
 type bench struct {
 	*leasedkey.Keys
 	t     *testing.T
@@ -36,7 +36,7 @@ type bench struct {
 	calls int
 }
 
-// failing makes the store fail from now on as f says; with nil it works.
+// failing sets the function that makes the store fail. If f is nil, the store works.
 func (b *bench) failing(f func(op string) error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -75,7 +75,7 @@ func open(t *testing.T, change func(*leasedkey.Config)) *bench {
 	return b
 }
 
-// do makes the request "a" and counts its calls.
+// do makes the request "a" and counts the calls.
 func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, error)) (leasedkey.Answer, error) {
 	return b.Do(b.t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
 		b.called(1)
@@ -85,7 +85,7 @@ func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, 
 
 func well(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
 
-// want compares an answer with the expected one.
+// want compares an answer with the expected answer.
 func (b *bench) want(a leasedkey.Answer, err error, state keystore.State, called bool, calls int) {
 	b.t.Helper()
 	if n := b.called(0); err != nil || a.State != state || a.Called != called || n != calls {

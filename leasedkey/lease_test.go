@@ -76,7 +76,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			var ended time.Time
 			var why error
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-				b.failing(func(string) error { return store.ErrClaimLost }) // like a store that lost the key
+				b.failing(func(string) error { return store.ErrClaimLost }) // as a store that has lost the key does
 				return untilEnded(&ended, &why)(ctx, at)
 			})
 			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, store.ErrClaimLost) {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// deafToNotes is a store that rejects notes.
+// deafToNotes is a store that rejects notes (stored requests).
 type deafToNotes struct{ *memstore.Keys }
 
 func (deafToNotes) SaveRequest(context.Context, semel.Key, store.Token, []byte) error {

@@ -22,19 +22,19 @@ type batch struct {
 	store *Store
 	tx    Tx
 	marks []store.Mark
-	// fresh are the markers this batch wrote; a trimmed one is gone.
+	// fresh has the identities of the markers that this batch wrote. A marker in Ending.Trim is removed again.
 	fresh []identity
-	own   []bool // by mark: this batch wrote the mark's marker
-	// former is nil if no mark has a previous identity. marks includes the marks of previous identities.
+	own   []bool // by mark: true if this batch wrote the marker
+	// former is nil if no mark has a previous identity. marks includes the marks for previous identities.
 	former *formers.Batch
-	// received are the messages of ReceiveIn; their rows are written at the commit.
+	// received are the messages of ReceiveIn. Their rows are written at the commit.
 	received []received
-	// streams are the streams that the batch has locked. began are those of them that had no record before.
+	// streams are the streams that the batch has locked. began has those streams that had no record before.
 	streams *streams.Batch
 	began   []identity
 	working generations.Working
 	over    bool
-	// done is closed when the batch has ended. The first goroutine that waits creates it.
+	// done is closed when the batch has ended. The first goroutine that waits for the end creates it.
 	done chan struct{}
 }
 
@@ -80,7 +80,7 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, answers, nil
 }
 
-// lookAtRows looks up conflict rows for the marks that former asks about.
+// lookAtRows looks for conflict rows, for the marks about which former asks.
 func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]
@@ -89,7 +89,8 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	}
 }
 
-// MarkIn implements store.CallerTx. The marks are committed or rolled back with tx, which a batch's Tx returned.
+// MarkIn implements store.CallerTx. The markers are committed or rolled back together with tx, which Tx of a
+// batch returned.
 func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,11 +136,11 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messa
 	return verdicts, nil
 }
 
-// received is a message that is written to the inbox when the transaction of ReceiveIn commits.
+// received is a message that ReceiveIn has received. Its row is written to the inbox at the commit.
 type received struct {
 	mark    store.Mark
 	message *semel.Message
-	// reason is the reason if the row is parked; empty if it waits.
+	// reason is set if the row will be parked; empty if the row will wait.
 	reason semel.Reason
 }
 
@@ -149,8 +150,8 @@ func (s *Store) open() *batch {
 	return b
 }
 
-// mark writes the marks in the order of their identities. Marks with the same identity keep their order, so that
-// the first of them is Fresh.
+// mark writes the markers in the order of their identities. Marks with the same identity keep their order, so
+// that the first of them is Fresh.
 func (b *batch) mark(ctx context.Context, patience time.Duration, marks []store.Mark) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	for _, i := range sorted(marks) {
@@ -211,7 +212,7 @@ func (b *batch) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// judge returns the verdict on a mark whose identity has a marker.
+// judge returns the verdict on a mark whose identity has a marker already.
 func (s *Store) judge(m store.Mark, old marker) store.Verdict {
 	found := store.Found(int64(old.outcome))
 	if found.Kind == store.Seen && m.Other(old.fingerprint) {
@@ -221,13 +222,14 @@ func (s *Store) judge(m store.Mark, old marker) store.Verdict {
 	return found
 }
 
-// The names of the store's tables in errors.
+// Names of the store's tables in errors.
 const (
 	markersName = "the table of markers"
 	rowsName    = "the table of rows"
 )
 
-// wait releases the store's lock until other has ended, for at most patience; 0 means no limit.
+// wait waits until other has ended, for at most patience; 0 means no limit. Meanwhile the store's lock is
+// released.
 func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) error {
 	if other.done == nil {
 		other.done = make(chan struct{})
@@ -261,11 +263,11 @@ func (b *batch) TxAborted() bool {
 	return b.over
 }
 
-// AbortCause implements store.TxStatus. The cause is unknown.
+// AbortCause implements store.TxStatus. The batch does not know the cause.
 func (b *batch) AbortCause() error { return nil }
 
-// ClassifyHandler implements store.TxStatus. A call of a Tx fails either because a value is not a number, which is
-// the message's own error, or because the batch has ended.
+// ClassifyHandler implements store.TxStatus. A call of a Tx fails for one of two reasons: a value is not a
+// number, which is an error of the message, or the batch has ended.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	switch class := b.store.Classify(err); {
 	case class == store.ClassPermanent, class == store.ClassAborted && b.TxAborted():
@@ -318,7 +320,7 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
 		one := e.Claims[i]
-		one.Call = store.CallNone // batches ignore it
+		one.Call = store.CallNone // a batch ignores Call
 		freed = b.store.endClaim(b.store.claimed(one.Claim), &one) || freed
 	}
 	for _, to := range moved {
@@ -331,7 +333,8 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: freed || b.streams.Came()}
 }
 
-// begun returns the streams that begin with the marks of this batch and with the messages received in it.
+// begun returns the streams that begin with the markers of this batch, or with the messages received in this
+// batch.
 func (b *batch) begun(trim []int) []*streams.Stream {
 	received := make([]store.Mark, len(b.received))
 	verdicts := make([]store.Verdict, len(b.received))
@@ -357,16 +360,16 @@ func (b *batch) trim(marks []int) {
 // Rollback implements store.Batch.
 func (b *batch) Rollback(context.Context) { b.Kill() }
 
-// Kill implements store.Batch. The store rolls the batch back at once, like a server whose client has
-// disconnected.
+// Kill implements store.Batch. The store rolls the batch back at once, as a server does when its client
+// disconnects.
 func (b *batch) Kill() {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	b.end(false)
 }
 
-// end commits or removes the batch's markers and wakes waiting batches. The store's lock is held. A second call
-// does nothing.
+// end commits or removes the markers of the batch, and wakes batches that wait for it. A second call does
+// nothing. The caller holds the store's lock.
 func (b *batch) end(committed bool) {
 	if b.over {
 		return
@@ -377,7 +380,7 @@ func (b *batch) end(committed bool) {
 	for _, id := range b.fresh {
 		m, ok := b.store.markers[id]
 		switch {
-		case !ok || m.owner != b: // trimmed
+		case !ok || m.owner != b: // the commit has removed this marker
 		case committed:
 			m.owner = nil
 			b.store.markers[id] = m

@@ -47,7 +47,7 @@ func (r *row) keep(l calls.Ledger) {
 	r.CallsStarted, r.CallsFinished, r.CalledAt, r.called = l.Started, l.Finished, l.First, l.Token
 }
 
-// endCall records the outcome of a call that was made under the claim with this token.
+// endCall records the outcome of a call under the claim with this token.
 func (r *row) endCall(o store.CallOutcome, t store.Token) {
 	l := r.ledger()
 	l.End(o, t)
@@ -65,7 +65,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		}
 		others := s.others(r)
 		if found == admin.ResolvedDone {
-			others = nil // if the effect exists, the outcome of the other calls does not matter
+			others = nil // if the effect exists, the calls of other rows make no difference
 		}
 		if err := s.takeMarker(r, others); err != nil {
 			return err

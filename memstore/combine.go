@@ -12,17 +12,17 @@ import (
 
 var _ admin.QueueStore[*Tx] = (*Store)(nil)
 
-// gathered records what the handler of a claim does before its batch begins.
+// gathered records the changes of a claim's handler before the batch of the claim begins.
 type gathered struct {
 	*batch
 	mark store.Mark
 }
 
-// Combinable implements admin.QueueStore. The values that its Tx reads must be unchanged at the commit.
+// Combinable implements admin.QueueStore. The commit fails if a value that its Tx has read was changed since.
 func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
 // MayCombine implements admin.QueueStore. A batch whose handler wrote markers or received messages cannot be
-// combined.
+// combined with others.
 func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,8 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	return len(g.fresh)+len(g.received) == 0
 }
 
-// ReceiveQueued implements admin.QueueStore. A Tx marks at once, so judge is called before ReceiveQueued returns.
+// ReceiveQueued implements admin.QueueStore. A Tx writes markers at once, so judge is called before
+// ReceiveQueued returns.
 func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
 	if err != nil {
@@ -91,7 +92,8 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 	return b.Commit(ctx, e)
 }
 
-// join adds the changes of g to the batch, unless another transaction changed a value that g read.
+// join adds the changes of g to the batch. If another transaction has changed a value that g read, join
+// returns an error.
 func (b *batch) join(g *gathered) error {
 	s := b.store
 	s.mu.Lock()

@@ -1,13 +1,14 @@
-// Package memstore keeps markers, rows and effects in memory. The package is the reference store, for
-// tests and for learning.
+// Package memstore keeps markers, rows and effects in memory. The package is the reference store, for tests
+// and for learning.
 //
-// A batch is a transaction: its marks and what its handlers write become visible at its commit, all or nothing.
-// Effects are values in a small table of the store, which handlers access through *Tx. If another open batch has
-// marked the same identity, a mark waits until that batch has ended. A batch that read a key which another batch
-// has changed since does not commit; it ends as contended and runs again.
+// A batch is a transaction: its markers and the writes of its handlers become visible at its commit, all or
+// nothing. Effects are values in a small table of the store, which handlers access through *Tx. If another
+// open batch has written a marker for the same identity, a batch waits until the other batch has ended. A
+// batch does not commit if another batch has changed a key that it has read; it ends as contended and runs
+// again.
 //
-// The data is lost when the process ends. A consumer with this store processes again whatever its broker delivers
-// after a restart.
+// The data is lost when the process ends. After a restart, a consumer with this store processes all messages
+// again that its broker redelivers.
 package memstore
 
 import (

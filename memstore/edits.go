@@ -89,7 +89,7 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	return all, s.ask("emit-after")
 }
 
-// emit makes one row due again, or returns why not. The store's lock is held.
+// emit schedules a row to run again, or returns the reason why not. The caller holds the store's lock.
 func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.Emitted, error) {
 	if _, err := s.find(ctx, r.Number, r.Revision); err != nil {
 		return admin.Emitted{Left: 1}, ctx.Err()
@@ -104,7 +104,7 @@ func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.E
 		return admin.Emitted{Left: 1}, nil
 	}
 	s.become(r, store.RowEmitted)
-	r.ReceivedAt = now // the age of waiting rows counts from here
+	r.ReceivedAt = now // the waiting time of the row counts from now
 	r.DueAt, r.again, r.called, r.Place = now, true, 0, 0
 	r.Attempts, r.Started, r.CallsFinished = 0, 0, r.CallsStarted-1
 	r.Reason, r.FirstError, r.LastError = reasonname.None, "", ""

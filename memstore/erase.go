@@ -15,7 +15,8 @@ import (
 
 var _ admin.Eraser = (*Store)(nil)
 
-// Erase implements admin.Eraser. An open batch has not written its rows yet, so no row is locked.
+// Erase implements admin.Eraser. It finds no locked rows, because an open batch writes its rows only at the
+// commit.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), 50)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -90,7 +91,7 @@ func (s *Store) keyOf(id identity) semel.Key {
 	return semel.Key{Consumer: sc.consumer, Source: sc.source, ID: id.id}
 }
 
-// erasing implements erasure.Held while Erase holds the store's lock.
+// erasing implements erasure.Held. Erase holds the store's lock meanwhile.
 type erasing struct {
 	*Store
 	o *admin.Erasing

@@ -19,8 +19,8 @@ type generation struct {
 	open  map[*batch]bool
 }
 
-// generationThat returns the first generation of a consumer for which is returns true, or nil. The store's lock is
-// held.
+// generationThat returns the first generation of a consumer for which is returns true; nil if there is none.
+// The caller holds the store's lock.
 func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
 	for _, g := range s.generations[consumer] {
 		if is(g) {
@@ -36,7 +36,8 @@ func (s *Store) generation(consumer string, number int64) *generation {
 
 func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
 
-// works returns why a batch may not begin in its generation, or nil. The store's lock is held.
+// works returns nil if a batch may begin in its generation, otherwise an error. The caller holds the store's
+// lock.
 func (s *Store) works(w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -47,8 +48,8 @@ func (s *Store) works(w generations.Working) error {
 	return nil
 }
 
-// stays returns why a batch may not commit in its generation, or nil. A fence waits for open batches. The store's
-// lock is held.
+// stays returns nil if a batch may commit in its generation, otherwise an error. A fence allows open batches
+// to commit. The caller holds the store's lock.
 func (s *Store) stays(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
@@ -56,7 +57,7 @@ func (s *Store) stays(w generations.Working) error {
 	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// begun and ended track the open batches of a generation. The store's lock is held.
+// begun and ended track the open batches of a generation. The caller holds the store's lock.
 func (s *Store) begun(b *batch) {
 	if b.working.In != 0 {
 		s.generation(b.working.Consumer, b.working.Number).open[b] = true
@@ -77,7 +78,7 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredG
 	defer s.mu.Unlock()
 	var all []admin.StoredGeneration
 	for _, g := range s.generations[consumer] {
-		if longest := s.now().Add(admin.LongestFence); g.until.After(longest) { // written while the clock was ahead
+		if longest := s.now().Add(admin.LongestFence); g.until.After(longest) { // the fence was set while the clock was ahead
 			g.until = longest
 		}
 		one := g.StoredGeneration
@@ -101,7 +102,7 @@ func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	return nil
 }
 
-// addGeneration adds the consumer's next generation. The store's lock is held.
+// addGeneration adds the next generation of a consumer. The caller holds the store's lock.
 func (s *Store) addGeneration(consumer string, in generations.State, a store.Act) int64 {
 	n, now := int64(len(s.generations[consumer])), s.now()
 	s.generations[consumer] = append(s.generations[consumer], &generation{

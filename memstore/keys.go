@@ -14,15 +14,15 @@ import (
 )
 
 // Keys is a keystore.Store in memory, and the reference for other implementations. The keys are lost when the
-// process ends. Use NewKeys. Keys is safe for concurrent use.
+// process ends. Create it with NewKeys. Keys is safe for concurrent use.
 type Keys struct {
-	store *Store // for its lock, clock and faults
+	store *Store // for its lock, its clock and the option Fail
 	keys  map[semel.Key]sqlform.Key
-	sweep int // the number of keys at which expired ones are removed
+	sweep int // number of keys at which put removes expired keys
 }
 
-// NewKeys returns an empty store. The option Fail is called with "key-before" and "key-after", before and after
-// each operation.
+// NewKeys returns an empty Keys. The function of the option Fail is called with "key-before" and "key-after",
+// before and after each operation.
 func NewKeys(options ...Option) *Keys {
 	return &Keys{store: New(options...), keys: map[semel.Key]sqlform.Key{}}
 }
@@ -99,7 +99,7 @@ func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t store.Token, note
 	})
 }
 
-// AbandonedKeys implements admin.RequestStore. Keys are returned in the order of their hashes.
+// AbandonedKeys implements admin.RequestStore. The keys are ordered by their hashes.
 func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	return left, k.do(func(now int64) error {
 		bySum := make(map[string]semel.Key, len(k.keys))
@@ -125,7 +125,7 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 	})
 }
 
-// do runs f under the store's lock, unless the option Fail returns an error.
+// do runs f with the store's lock. If the option Fail returns an error, do returns the error.
 func (k *Keys) do(f func(now int64) error) error {
 	if err := k.store.ask("key-before"); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (k *Keys) do(f func(now int64) error) error {
 	return k.store.ask("key-after")
 }
 
-// at returns a key that has not expired.
+// at returns a key. The result is false if the key does not exist or has expired.
 func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
 	l, there := k.keys[key]
 	if there && l.Over <= now {
@@ -149,7 +149,7 @@ func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
 	return l, there
 }
 
-// put stores a key. When the number of keys has doubled since the last time, it removes the expired ones.
+// put stores a key. Each time the number of keys has doubled, put removes expired keys.
 func (k *Keys) put(key semel.Key, l sqlform.Key, now int64) {
 	k.keys[key] = l
 	if len(k.keys) < max(k.sweep, 1024) {

@@ -15,10 +15,11 @@ func (r *row) stands() bool {
 	return r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 }
 
-// waitsInLine reports whether a row waits only for the rows before it in its line.
+// waitsInLine reports whether a row waits only for earlier rows of its line.
 func (r *row) waitsInLine() bool { return r.State == store.StateBlocked && r.Place > 0 }
 
-// first returns the first row of a line; nil if no row waits. The store's lock is held.
+// first returns the first row of a line that blocks later rows; nil if there is none. The caller holds the
+// store's lock.
 func (s *Store) first(line string) (first *row) {
 	for _, r := range s.rows {
 		if r.stands() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -38,8 +39,8 @@ func (s *Store) busy(marks []store.Mark) (busy []int) {
 	return busy
 }
 
-// enterLines adds the rows of an ending to their lines. enterLines reports whether a row that should have been
-// blocked is the first of its line.
+// enterLines adds the rows of an ending to their lines. came is true if a row is the first of its line
+// although it was to be written as blocked.
 func (b *batch) enterLines(e *store.Ending) (came bool) {
 	for _, n := range lines.Entering(b.marks, e) {
 		m := &b.marks[n.Mark]
@@ -126,10 +127,10 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 	return rows, nil
 }
 
-// leave removes a row from its line; a blocked row becomes due.
+// leave removes a row from its line. If the row was blocked, it can be claimed now.
 func (s *Store) leave(r *row) {
 	if r.State == store.StateBlocked {
-		s.become(r, store.RowFreed) // the row no longer waits for another
+		s.become(r, store.RowFreed) // the row no longer waits for another row
 		r.DueAt, r.Reason = s.now(), reasonname.None
 	} else {
 		s.touchWaiting(r)

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// others returns the other rows of a row's identity, each with another content. The store's lock is held.
+// others returns the other rows of the row's identity. Each of them has other content. The caller holds the
+// store's lock.
 func (s *Store) others(r *row) (all []store.StoredRow) {
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
@@ -22,8 +23,8 @@ func (s *Store) others(r *row) (all []store.StoredRow) {
 	return all
 }
 
-// owns reports whether the marker of a row's identity belongs to the row (law 16). At most one row of an identity
-// has the same content as the marker.
+// owns reports whether the marker of the row's identity belongs to this row (law 16). At most one row of an
+// identity has the same content as the marker.
 func (s *Store) owns(r *row) bool {
 	m, there := s.markers[r.key.identity]
 	if !there || m.fingerprint != r.Fingerprint {
@@ -40,18 +41,18 @@ func (s *Store) owns(r *row) bool {
 	return m.stored().Of(r.twin(), others)
 }
 
-// stored converts a marker to the form of package sqlform's rules.
+// stored returns a marker in the form that package sqlform needs.
 func (m marker) stored() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
 }
 
-// mayRun returns an error if the row must not be processed while the other rows of its identity exist.
+// mayRun returns an error if the row must not be processed because of the other rows of its identity.
 func (s *Store) mayRun(r *row, others []store.StoredRow) error {
 	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
 }
 
-// takeMarker makes the marker of a row's identity belong to the row, with the outcome Waiting. takeMarker returns
-// an error if one of the other rows has not ended; see admin.MayRun.
+// takeMarker makes the marker of the row's identity belong to this row, with the outcome Waiting. takeMarker
+// returns an error if one of the other rows has not ended; see admin.MayRun.
 func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
 		return nil
@@ -59,7 +60,7 @@ func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if err := s.mayRun(r, others); err != nil {
 		return err
 	}
-	// no marker was written for a conflict with a previous identity
+	// a conflict with a previous identity has no marker
 	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == reasonname.FormerConflict) {
 		return noMarker(r)
 	}
@@ -67,13 +68,15 @@ func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	return nil
 }
 
-// noMarker returns the error for a row whose identity has no marker, so that its outcome is unknown.
+// noMarker returns the error for a row whose identity has no marker, so that the outcome of its message is
+// unknown.
 func noMarker(r *row) error {
 	return fmt.Errorf("row %d has no marker, so the outcome of its message is unknown: %w", r.Number, semel.ErrConflict)
 }
 
-// closeMarker sets the outcome of a row that is closed without an effect, if the marker belongs to the row. A
-// marker that a conflict row had taken is returned to the row with the first content.
+// closeMarker is called for a row that is closed without an effect. If the marker belongs to the row,
+// closeMarker sets the outcome of the marker. If the row is a conflict, the marker goes back to the row with
+// the first content.
 func (s *Store) closeMarker(r *row) {
 	m := s.markers[r.key.identity]
 	if !s.owns(r) || m.outcome == store.Applied {
@@ -87,13 +90,13 @@ func (s *Store) closeMarker(r *row) {
 	s.markers[r.key.identity] = m
 }
 
-// twin converts a row to the form of package sqlform's rules.
+// twin returns a row in the form that package sqlform needs.
 func (r *row) twin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// over ends a due row whose marker does not wait for it, because no claim of the row could be ended. over
-// reports whether it ended the row. The store's lock is held.
+// over ends a row that could be claimed but whose marker is not waiting for it, because no claim of such a row
+// could be ended regularly. over reports whether it ended the row. The caller holds the store's lock.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
@@ -138,7 +141,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen returns the verdict on a mark by committed markers only; Fresh if there is none.
+// seen returns the verdict on a mark by committed markers only. The verdict is Fresh if there is no such
+// marker.
 func (s *Store) seen(m store.Mark) store.Verdict {
 	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
 		return s.judge(m, old)

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is the default limit for the replays to return.
+// mostReplays is the default limit of ReplaysOf.
 const mostReplays = 1000
 
 // replay is a stored replay.
@@ -21,7 +21,7 @@ type replay struct {
 	until time.Time // end of its lease
 }
 
-// as returns the replay with times by the store's clock.
+// as returns the replay with the times of the store's clock.
 func (r *replay) as(now time.Time) sqlform.Replay {
 	told := r.Replay
 	told.Left = max(r.until.Sub(now), 0)
@@ -38,7 +38,8 @@ func copied(p admin.ReplayProgress) admin.ReplayProgress {
 	return p
 }
 
-// soleReplay returns an error if the consumer and generation have another active replay. s.mu is held.
+// soleReplay returns an error if the consumer has another open replay in the same generation. The caller holds
+// s.mu.
 func (s *Store) soleReplay(of *admin.Replay) error {
 	for _, r := range s.replays {
 		if r.Number != of.Number && r.Consumer == of.Consumer && r.Generation == of.Generation && !r.State.Ended() {
@@ -65,7 +66,7 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 	return r.Number, nil
 }
 
-// change calls do for a replay, and writes the audit record a if a has a verb.
+// change calls do for a replay. If a has a verb, change also writes the audit record.
 func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
 	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err

@@ -29,7 +29,7 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	_ = b.tx.keep(of, result) // if the batch has ended, Commit returns the error
 }
 
-// keep writes a result in a transaction. The store's mutex is held.
+// keep adds a result to a transaction. The caller holds the store's lock.
 func (tx *Tx) keep(of admin.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone

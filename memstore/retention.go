@@ -12,17 +12,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// kept contains the retention settings and the progress of a consumer.
+// kept has the retention settings and the progress of a consumer.
 type kept struct {
 	store.Retention
 	progress time.Time
 	lanes    map[string]laneAge
 }
 
-// laneAge is the reported progress of a lane and the time of the report.
+// laneAge is the last report about a lane: the age of the lane, and the time of the report.
 type laneAge struct{ oldest, at time.Time }
 
-// is returns the time before which all records of the lane are settled.
+// is returns a time before which all records of the lane are settled.
 func (l laneAge) is() time.Time {
 	if l.oldest.IsZero() {
 		return l.at
@@ -116,7 +116,7 @@ func (s *Store) retention(k *kept) store.StoredRetention {
 	return r
 }
 
-// behind returns the lane with the least progress, and its progress.
+// behind returns the lane that is furthest behind, and how far it is settled.
 func (k *kept) behind() (name string, is time.Time) {
 	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
 		if at := k.lanes[lane].is(); name == "" || at.Before(is) {
@@ -126,8 +126,8 @@ func (k *kept) behind() (name string, is time.Time) {
 	return name, is
 }
 
-// cutoff returns the time before which records may be removed; zero if nothing may be removed. The store's lock is
-// held.
+// cutoff returns the time before which markers may be removed; zero if nothing may be removed. The caller
+// holds the store's lock.
 func (s *Store) cutoff(k *kept) time.Time {
 	if k.Keep == 0 {
 		return time.Time{}
@@ -171,7 +171,8 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	return to, nil
 }
 
-// old sets the verdict Old for fresh marks that are older than the retention. The store's lock is held.
+// old sets the verdict Old for new messages that are older than the retention. The caller holds the store's
+// lock.
 func (s *Store) old(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
@@ -196,7 +197,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 		return store.Reaped{}, err
 	}
 	at := s.cutoff(k)
-	before := at // also if the retention was increased or the clock was set back
+	before := at // the low-water mark can be later: the retention may have been increased, or the clock set back
 	if low := s.low[o.Consumer]; low.Before(at) && !o.DryRun {
 		before = low
 	}
@@ -219,7 +220,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	return done, nil
 }
 
-// due returns the markers before the low-water marks that follow the position of the pass, in its order.
+// due returns the old markers that follow the position of the pass, in the order of the pass.
 func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
 	place := func(id identity) store.ReapMark {
 		return store.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
@@ -236,7 +237,8 @@ func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
 	return due
 }
 
-// mayGo reports whether a marker may be removed: its message and all rows of its identity ended before the cutoff.
+// mayGo reports whether a marker may be removed: its message and all rows of its identity ended before the
+// cutoff.
 func (s *Store) mayGo(id identity, m marker, cutoff time.Time) bool {
 	if !sqlform.Ended(m.outcome) {
 		return false
@@ -249,7 +251,7 @@ func (s *Store) mayGo(id identity, m marker, cutoff time.Time) bool {
 	return true
 }
 
-// remove removes a marker with its rows and returns the number of rows.
+// remove removes a marker with its rows, and returns the number of these rows.
 func (s *Store) remove(id identity, dry bool) (rows int64) {
 	for _, r := range s.rows {
 		if r.key.identity == id {
@@ -270,7 +272,7 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 	return rows
 }
 
-// removeBodies removes the bodies of rows that ended before Bodies.
+// removeBodies removes the bodies of rows that ended before the retention of bodies.
 func (s *Store) removeBodies(k *kept, o store.Reaping) (bodies int64) {
 	cutoff := s.now().Add(-k.Bodies)
 	for _, r := range s.rows {

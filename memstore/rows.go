@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// writeRow writes an inbox row at the commit. The store's lock is held.
+// writeRow writes an inbox row at the commit. The caller holds the store's lock.
 func (b *batch) writeRow(r *store.Row) {
 	s, m := b.store, b.marks[r.Mark]
 	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
@@ -36,7 +36,8 @@ func (b *batch) writeRow(r *store.Row) {
 	}
 }
 
-// place returns the index of the row with a number, or the index at which it would be.
+// place returns the index of the row with this number. If there is no such row, it returns the index where the
+// row would be inserted.
 func (s *Store) place(number int64) int {
 	i, _ := slices.BinarySearchFunc(s.rows, number, func(r *row, n int64) int { return cmp.Compare(r.Number, n) })
 	return i
@@ -50,7 +51,7 @@ func (s *Store) row(number int64) *row {
 	return nil
 }
 
-// rowFor returns the row with a key, and creates it if there is none.
+// rowFor returns the row with this key. If there is none, rowFor creates the row.
 func (s *Store) rowFor(key rowKey) *row {
 	r := s.rowOf[key]
 	if r == nil {
@@ -107,7 +108,7 @@ func clone(m *semel.Message) *semel.Message {
 	return &c
 }
 
-// cut truncates an error message to the maximum length, at the end of a character.
+// cut truncates an error message to the largest allowed length, at the end of a character.
 func cut(text string) string {
 	if len(text) <= store.MaxErrorText {
 		return text
@@ -172,7 +173,7 @@ func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow,
 	return found, nil
 }
 
-// rowsOfStream returns the rows of a stream by version and then by number.
+// rowsOfStream returns the rows of a stream, ordered by version and then by number.
 func (s *Store) rowsOfStream(f *store.RowFilter) (found []store.StoredRow) {
 	of := f.Stream
 	for _, r := range s.rows {

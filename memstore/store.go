@@ -16,28 +16,28 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is a store in memory. Use New. Store is safe for concurrent use.
+// Store is a store in memory. Create it with New. Store is safe for concurrent use.
 type Store struct {
 	now  func() time.Time
 	fail func(op string) error
 
-	mu sync.Mutex // guards everything below and what it points to
+	mu sync.Mutex // guards all fields below, and the objects to which they point
 
 	scopes    map[scope]int64
 	scopeOf   []scope // by number - 1
 	markers   map[identity]marker
 	data      map[string]value
-	changes   uint64 // number of changes of data, and version of the newest value
+	changes   uint64 // number of changes of data; also the version of the newest value
 	rows      []*row // by number
-	numbers   int64  // the last number of a row
+	numbers   int64  // number of the last row
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
-	places    int64                // the last place in a line
+	places    int64                // the last assigned place in a line
 	acts      []store.Act
 	chain     chain
 	positions map[lane]source.Position
 	kept      map[string]*kept         // by consumer
-	low       map[string]time.Time     // low-water marks, by consumer with a scope
+	low       map[string]time.Time     // low-water marks, by consumers that have a scope
 	controls  map[string]admin.Control // by consumer
 	results   map[identity][]byte
 	replays   []*replay
@@ -57,7 +57,7 @@ type (
 		scope int64
 		id    string
 	}
-	// rowKey is a row's identity, and for a conflict row also its content.
+	// rowKey is the key of a row: its identity, and for a conflict also its fingerprint.
 	rowKey struct {
 		identity
 		conflict    bool
@@ -67,33 +67,33 @@ type (
 		fingerprint semel.Fingerprint
 		outcome     store.Outcome
 		at          time.Time
-		owner       *batch // the open batch that wrote it; nil when committed
+		owner       *batch // the open batch that wrote the marker; nil after the commit
 	}
 	row struct {
 		store.StoredRow
 		key    rowKey
-		token  store.Token // the token of the claim, while the row is in progress
-		called store.Token // the token of the last call with an unknown outcome
+		token  store.Token // token of the claim, while the row is in progress
+		called store.Token // token of the last call with an unknown outcome
 		cause  string      // store.Mark.Cause
-		ended  time.Time   // the last completion
+		ended  time.Time   // time of the last completion
 		again  bool        // see store.CallStarted.Again
 		edits  []admin.StoredEdit
 	}
 )
 
-// Option changes a store that New makes.
+// Option changes the store that New creates.
 type Option func(*Store)
 
-// Clock makes the store take its times from now. The default is time.Now.
+// Clock makes the store call now for the current time. The default is time.Now.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
-// Fail makes the store call fail with the name of each operation. If fail returns an error, the
-// operation returns it, with store.ClassDown. For tests; fail may be called from several goroutines.
-// The names are:
+// Fail makes the store call fail with the name of each operation. If fail returns an error, the operation
+// returns that error, with store.ClassDown. Fail is for tests; fail may be called from several goroutines. The
+// names are:
 //
 //   - "scope", "begin";
-//   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller
-//     gets store.CommitUnknown;
+//   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller gets
+//     store.CommitUnknown;
 //   - "rows" of store.Inbox, "retention" of store.Reaper, "results" of admin.Results;
 //   - "claim-before" and "claim-after" of store.Leases, before and after the operation is done;
 //   - "offsets", "advance-before" and "advance-after" of laneoffset.Store;
@@ -128,10 +128,10 @@ func New(options ...Option) *Store {
 	return s
 }
 
-// ErrTxDone is returned by the methods of a Tx whose batch has ended.
+// ErrTxDone is the error of the methods of a Tx whose batch has ended.
 var ErrTxDone = errors.New("memstore: the transaction is over")
 
-// downError is an outage of the store.
+// downError is the error of an outage of the store.
 type downError struct {
 	op  string
 	err error
@@ -147,7 +147,7 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
-// lock calls ask, and locks the store unless ask returns an error.
+// lock calls ask. If ask returns no error, lock locks the store.
 func (s *Store) lock(op string) error {
 	err := s.ask(op)
 	if err == nil {
@@ -175,8 +175,8 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
-// IsStoreFault implements store.TxStore. IsStoreFault returns false, because the store cannot tell outages of
-// tests from others.
+// IsStoreFault implements store.TxStore. It returns false, because the store cannot distinguish the outages
+// that tests simulate.
 func (s *Store) IsStoreFault(error) bool { return false }
 
 // Limits implements store.TxStore.
@@ -196,7 +196,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 		n = int64(len(s.scopeOf))
 		s.scopes[key] = n
 		if _, known := s.low[consumer]; !known {
-			s.low[consumer] = time.Time{} // Advance raises the mark of a consumer only if it has a scope
+			s.low[consumer] = time.Time{} // Advance raises the low-water mark only of consumers that have a scope
 		}
 	}
 	return n, nil
@@ -272,7 +272,7 @@ func (s *Store) advanceOffsets(consumer string, to []laneoffset.Advance) []laneo
 	return before
 }
 
-// offset returns the offset of a lane. mu is held.
+// offset returns the offset of a lane. The caller holds mu.
 func (s *Store) offset(consumer, name string) laneoffset.LaneOffset {
 	p, known := s.positions[lane{consumer, name}]
 	if !known {

@@ -20,12 +20,13 @@ import (
 type stream struct {
 	last  int64
 	print semel.Fingerprint
-	owner *batch // the open batch that has locked it
+	owner *batch // the open batch that has locked the stream
 }
 
 var errStreamBusy = errors.New("memstore: another batch has locked one of the streams")
 
-// lookAtStreams locks the streams of a batch and judges its marks. The store's lock is held.
+// lookAtStreams locks the streams of a batch, and sets the verdicts of marks whose version is not the next.
+// The caller holds the store's lock.
 func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []store.Verdict) error {
 	s := b.store
 	b.streams = streams.Of(b.marks)
@@ -55,7 +56,8 @@ func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdi
 	return nil
 }
 
-// freeStreams unlocks the batch's streams, and removes the streams that the batch began if it did not commit.
+// freeStreams unlocks the batch's streams. If the batch did not commit, freeStreams removes the streams that
+// the batch began.
 func (b *batch) freeStreams(committed bool) {
 	if !committed {
 		for _, key := range b.began {
@@ -69,8 +71,8 @@ func (b *batch) freeStreams(committed bool) {
 	}
 }
 
-// begin records the first version of a stream that has no record. If another batch has just created the stream,
-// the record stays even if that batch does not commit.
+// begin records the first version of a stream that has no record yet. If another batch has just created the
+// stream, the record stays even if that batch does not commit.
 func (s *Store) begin(b *batch, to *streams.Stream) {
 	key := identity{to.Scope, string(to.Name)}
 	switch there := s.streams[key]; {
@@ -84,7 +86,7 @@ func (s *Store) begin(b *batch, to *streams.Stream) {
 	}
 }
 
-// move sets the position of a stream at a commit, and unblocks rows that waited for it.
+// move sets the position of a stream at a commit. It unblocks the rows that waited for that position.
 func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
 	to := s.streams[identity{scope, name}]
 	to.last, to.print = last, print
@@ -92,7 +94,7 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 		switch {
 		case !r.blockedIn(scope, name) || r.Version > last+1:
 		case r.State == store.StateParked && (!s.owns(r) || s.markers[r.key.identity].outcome != store.Parked):
-			r.Reason = semel.ReasonConflict // the marker has another content
+			r.Reason = semel.ReasonConflict // the marker belongs to a message with other content
 			s.touch(r)
 		default:
 			s.become(r, store.RowFreed)
@@ -103,8 +105,8 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 	return freed
 }
 
-// blockedIn reports whether a row waits for an earlier version of a stream, or has waited for it for the maximum
-// time.
+// blockedIn reports whether a row waits for an earlier version of a stream. It also reports true if the row
+// was parked because it has waited for the longest allowed time.
 func (r *row) blockedIn(scope int64, name string) bool {
 	waits := r.State == store.StateBlocked || r.State == store.StateParked && r.Reason == semel.ReasonGap
 	return waits && r.Version > 0 && r.key.scope == scope && r.Stream == name

@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Tx is a batch's view of the store's table. Only one goroutine may use it at a time. Every method returns
-// ErrTxDone once the batch has ended.
+// Tx is the access of a batch to the table of the store. Only one goroutine may use a Tx at a time. After the
+// batch has ended, every method returns ErrTxDone.
 type Tx struct {
 	batch   *batch
 	changes map[string]change
-	reads   map[string]uint64 // version of each value that was read
+	reads   map[string]uint64 // version of each value that this transaction has read
 	results map[identity][]byte
 }
 
-// value is a value of the table. A number is stored as an integer, so that Add is cheap.
+// value is a value in the table. A number is stored as an integer, so that Add costs little.
 type value struct {
 	bytes   []byte
 	number  int64
@@ -24,19 +24,19 @@ type value struct {
 	version uint64
 }
 
-// change is a pending change of a key: a new value, an addition, or both.
+// change is a change of a key that is not committed yet: a new value, an addition, or both.
 type change struct {
 	replaced, deleted bool
 	value             value
 	delta             int64
 }
 
-// ErrNoNumber is returned by Add when the value is not a number.
+// ErrNoNumber is the error of Add if the value is not a number.
 var ErrNoNumber = errors.New("memstore: the value is not a number")
 
 var errSerial = errors.New("memstore: another transaction changed what this one read")
 
-// Get returns the value of key as this transaction sees it; nil if there is none.
+// Get returns the value of key, including this transaction's own changes; nil if there is no value.
 func (t *Tx) Get(key string) ([]byte, error) {
 	s := t.batch.store
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (t *Tx) Get(key string) ([]byte, error) {
 		return nil, nil
 	}
 	if c.delta == 0 {
-		return v.text(), nil // the value need not be a number
+		return v.text(), nil // in this case the value may be any text
 	}
 	v, err := v.add(c.delta)
 	return v.text(), err
@@ -79,8 +79,8 @@ func (t *Tx) Delete(key string) error {
 	return t.replace(key, change{replaced: true, deleted: true})
 }
 
-// Add adds n to the decimal number at key; a key without a value counts as 0. Batches that add to the same key at
-// the same time do not contend.
+// Add adds n to the decimal number at key. A key without a value counts as 0. Several batches can add to the
+// same key at the same time without contention.
 func (t *Tx) Add(key string, n int64) error {
 	s := t.batch.store
 	s.mu.Lock()
@@ -119,7 +119,7 @@ func (t *Tx) put(key string, c change) {
 	t.changes[key] = c
 }
 
-// check returns an error if the transaction may not commit. The store's lock is held.
+// check returns an error if the transaction must not commit. The caller holds the store's lock.
 func (t *Tx) check() error {
 	s := t.batch.store
 	for key, version := range t.reads {
@@ -138,7 +138,7 @@ func (t *Tx) check() error {
 	return nil
 }
 
-// apply writes the changes. The store's lock is held, and check has returned nil.
+// apply writes the changes. The caller holds the store's lock, and check has returned nil.
 func (t *Tx) apply() {
 	s := t.batch.store
 	maps.Copy(s.results, t.results)

@@ -11,10 +11,10 @@
 // payloads, ids or texts of errors. Messages whose trace is not sampled cost no allocation.
 package otel
 
-// scope is the name of the instrumentation.
+// scope is the name of the instrumentation scope.
 const scope = "github.com/semel-go/semel/otel"
 
-// The labels and attributes.
+// Labels of metrics and attributes of spans.
 const (
 	labelConsumer = "consumer"
 	labelSource   = "source"

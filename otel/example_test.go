@@ -18,8 +18,7 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// A program chooses its exporters. This example keeps spans in memory and does not read the
-// metrics.
+// A program chooses its exporters. This example keeps spans in memory and reads no metrics.
 func Example() {
 	spans := tracetest.NewInMemoryExporter()
 	tracerProvider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())))

@@ -1,19 +1,19 @@
 package otel
 
-// kind says where the values of an instrument come from.
+// kind says how an instrument gets its values.
 type kind uint8
 
-// The kinds.
+// Kinds of instruments.
 const (
-	// asked is a counter that is read from the consumer.
+	// asked is the kind of a counter that is read from the consumer when metrics are collected.
 	asked kind = iota
-	// askedGauge is a gauge that is read from the consumer.
+	// askedGauge is the kind of a gauge that is read from the consumer when metrics are collected.
 	askedGauge
-	// told is a counter that events increase.
+	// told is the kind of a counter that events increase.
 	told
 )
 
-// instrument is one metric. A test compares its name and help with docs/reference/metrics.md.
+// instrument is one metric. A test compares name and help with docs/reference/metrics.md.
 type instrument struct {
 	name string
 	kind kind
@@ -21,7 +21,7 @@ type instrument struct {
 	help string
 }
 
-// The labels of metrics that events update.
+// Labels of the metrics that events update.
 const (
 	labelEnd    = "end"
 	labelHow    = "how"
@@ -34,7 +34,7 @@ const (
 	batchMessages = "semel_batch_messages"
 )
 
-// instruments are all metrics except histograms.
+// instruments has all metrics except the histograms.
 var instruments = []instrument{
 	{"semel_deliveries_total", asked, "1", "Messages that the source delivered."},
 	{"semel_endings_total", asked, "1", "Deliveries that ended, by ending. Deliveries in memory and nacked deliveries are the difference to semel_deliveries_total."},
@@ -73,14 +73,14 @@ var apiInstruments = []instrument{
 	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (this process is working on them), open (their handlers run, with New in a transaction), most (the limit of open)."},
 }
 
-// batchParts are the histograms of the times of a batch: markers, handlers and commit.
+// batchParts has the histograms for the parts of a batch: markers, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
 	{"semel_batch_mark_seconds", "Time to begin the transaction and to write the markers, including waits for locks on the same markers. Values far above the median are such waits."},
 	{"semel_batch_handle_seconds", "Time of all handlers of a batch."},
 	{"semel_batch_commit_seconds", "Time of the commit, including statements that handlers queued."},
 }
 
-// The upper bounds of buckets.
+// Upper bounds of the buckets of histograms.
 var (
 	messageBounds = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 10000}
 	secondBounds  = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is what a Meter reads when metrics are collected; consumer.Consumer implements it. Its methods
-// return what the consumer knows, without access to store or source.
+// Consumer has the methods that a Meter calls when metrics are collected; consumer.Consumer implements it. The
+// methods use neither the store nor the source.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
@@ -26,8 +26,8 @@ type Consumer interface {
 	Alive() (bool, string)
 }
 
-// Meter reports metrics. As an observer (consumer.Config.Observers) it can serve any number of
-// consumers. Watch adds the metrics that the Meter reads from a consumer.
+// Meter reports metrics. As an observer (consumer.Config.Observers) a Meter can serve any number of consumers.
+// Watch adds the metrics that the Meter reads from a consumer.
 type Meter struct {
 	meter  metric.Meter
 	source string
@@ -39,10 +39,10 @@ type Meter struct {
 	counters map[string]metric.Int64Counter // by name; never changed after NewMeter
 
 	mutex sync.Mutex
-	of    map[string]*observedConsumer // by the name that events have; guarded by mutex
+	of    map[string]*observedConsumer // by the name of the consumer in events; guarded by mutex
 }
 
-// observedConsumer is the state for one consumer.
+// observedConsumer is the state of a Meter for one consumer.
 type observedConsumer struct {
 	record []metric.RecordOption
 	ends   [4][]metric.AddOption // by measure.End
@@ -53,7 +53,7 @@ type observedConsumer struct {
 }
 
 // NewMeter returns a Meter for a provider. source is the kind of the consumers' source, such as "kafka" or
-// "file"; "" means "none". An error comes from the provider and names an instrument.
+// "file"; empty means "none". The error comes from the provider and names an instrument.
 func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	m := &Meter{meter: provider.Meter(scope), source: sourceKind(source), observed: map[string]metric.Float64Observable{},
 		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
@@ -86,19 +86,19 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	return m, nil
 }
 
-// Watch reads the metrics of a consumer whenever metrics are collected, until stop is called. name is the
-// name of the consumer; only one consumer of a name can be watched at a time.
+// Watch reads the metrics of a consumer each time metrics are collected, until stop is called. name is the
+// name of the consumer. Only one consumer of a name can be watched at a time.
 func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
 	m.begin(name)
 	return m.whenAsked(func(o metric.Observer) { m.collect(name, c, o) })
 }
 
-// API is what a Meter reads of an HTTP API; httpkey.Guard implements it.
+// API has the method that a Meter calls for the metrics of an HTTP API; httpkey.Guard implements it.
 type API interface {
 	Figures(each func(measure.Figure))
 }
 
-// WatchAPI is Watch for an API. The label consumer of its metrics is name.
+// WatchAPI does the same as Watch for an HTTP API. The label consumer of the metrics has the value name.
 func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
 	consumer := attribute.String(labelConsumer, name)
 	return m.whenAsked(func(o metric.Observer) {
@@ -110,7 +110,8 @@ func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
 	})
 }
 
-// whenAsked registers a function that reports metrics whenever they are collected.
+// whenAsked registers a function that reports metrics. The provider calls the function each time metrics are
+// collected.
 func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err error) {
 	instruments := make([]metric.Observable, 0, len(m.observed))
 	for _, i := range m.observed {
@@ -126,7 +127,7 @@ func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err er
 	return registration.Unregister, nil
 }
 
-// begin starts the counters that events update at 0, so that the first event is an increase.
+// begin sets the counters that events update to 0. So the first event shows as an increase.
 func (m *Meter) begin(name string) {
 	none := semel.Event{Consumer: name}
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
@@ -181,8 +182,8 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// consumer returns the state for the consumer of an event. Events of a generation count for its
-// consumer.
+// consumer returns the state for the consumer of an event. An event of a generation belongs to the consumer of
+// that generation.
 func (m *Meter) consumer(name string) *observedConsumer {
 	public, _ := admin.GenerationOf(name)
 	m.mutex.Lock()

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/otel"
 )
 
-// collected holds the collected values by name and labels, and the label names of each metric.
+// collected has the collected values by name and labels, and the label names and kind of each metric.
 type collected struct {
 	figures map[string]float64
 	labels  map[string][]string
@@ -73,7 +73,7 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 	return out
 }
 
-// everything triggers each event once.
+// everything passes one event of each kind to a Meter.
 func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: eventkind.Contended}, {Kind: eventkind.Backstop}, {Kind: eventkind.RetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
@@ -158,7 +158,7 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// ofTheBinary reports whether only the binary reports a metric: metrics of stores, brokers,
+// ofTheBinary reports whether only the binary semel has a metric. These are the metrics of stores, brokers,
 // webhooks, the span collector and the policy.
 func ofTheBinary(name string) bool {
 	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
@@ -207,7 +207,7 @@ func TestAMessageCostsNoAllocation(t *testing.T) {
 	})
 }
 
-// meters returns one meter without a reader and one with the SDK.
+// meters returns one Meter whose provider does nothing, and one Meter with the SDK.
 func meters(t testing.TB) map[string]*otel.Meter {
 	silent, err := otel.NewMeter(noop.NewMeterProvider(), "")
 	if err != nil {
@@ -220,8 +220,8 @@ func meters(t testing.TB) map[string]*otel.Meter {
 	return map[string]*otel.Meter{"noop": silent, "sdk": read}
 }
 
-// BenchmarkMeasure measures the cost of a batch, which is also the cost of a message that is
-// alone in its batch.
+// BenchmarkMeasure measures the cost of metrics for a batch. The cost for a message that is alone in its batch
+// is the same.
 func BenchmarkMeasure(b *testing.B) {
 	for name, m := range meters(b) {
 		b.Run(name, func(b *testing.B) {

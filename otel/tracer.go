@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// The attributes of spans, in addition to the labels of metrics.
+// Attributes of spans, in addition to the labels of metrics.
 const (
 	attributeMessages = "messaging.batch.message_count"
 	attributeEnd      = "end"
@@ -25,15 +25,15 @@ const (
 	attributeCommit   = "commit_seconds"
 )
 
-// Tracer creates spans for sampled messages and their batches. As an observer
-// (consumer.Config.Observers) it can serve any number of consumers.
+// Tracer creates spans for sampled messages and their batches. As an observer (consumer.Config.Observers) a
+// Tracer can serve any number of consumers.
 type Tracer struct {
 	tracer trace.Tracer
 	source string
 }
 
-// NewTracer returns a Tracer for a provider. source is the kind of the consumers' source, such
-// as "kafka" or "file"; "" means "none".
+// NewTracer returns a Tracer for a provider. source is the kind of the consumers' source, such as "kafka" or
+// "file"; empty means "none".
 func NewTracer(provider trace.TracerProvider, source string) *Tracer {
 	return &Tracer{provider.Tracer(scope), sourceKind(source)}
 }
@@ -48,9 +48,9 @@ func sourceKind(source string) string {
 // Observe implements semel.Observer.
 func (*Tracer) Observe(semel.Event) {}
 
-// TraceBatch implements measure.Tracer. The span of a batch is the root of a new trace, because
-// its messages belong to many traces. The provider's sampler for root spans decides whether it
-// is recorded.
+// TraceBatch implements measure.Tracer. The span of a batch is the root of a new trace, because the messages
+// of the batch belong to many traces. The provider's sampler for root spans decides whether the span is
+// recorded.
 func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
 	name, _ := admin.GenerationOf(b.Consumer)
 	out := &batchTrace{tracer: t.tracer, name: name, at: b.At, about: []attribute.KeyValue{attribute.String(labelConsumer, name), attribute.String(labelSource, t.source)}}
@@ -73,9 +73,9 @@ func (b *batchTrace) Context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.span)
 }
 
-// TraceMessage implements measure.BatchTrace. The span is a child of the producer's span, keeps
-// its sampling decision, and links to the span of the batch. The batch does not link to its
-// messages: it may have thousands, and providers limit the links of a span to some hundred.
+// TraceMessage implements measure.BatchTrace. The span of a message is a child of the producer's span, has the
+// same sampling decision, and links to the span of the batch. The span of the batch does not link to the
+// messages: there may be thousands, and providers limit the links of a span to some hundred.
 func (b *batchTrace) TraceMessage(parent semel.TraceContext) measure.MessageTrace {
 	options := []trace.SpanStartOption{trace.WithTimestamp(b.at), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(b.about...)}
 	if batch := b.span.SpanContext(); batch.IsSampled() {
@@ -89,8 +89,8 @@ func (b *batchTrace) TraceMessage(parent semel.TraceContext) measure.MessageTrac
 	return &messageTrace{span}
 }
 
-// remote returns OpenTelemetry's form of a trace context. remote drops a malformed tracestate,
-// as W3C Trace Context requires (section 3.3).
+// remote returns a trace context in the form of OpenTelemetry. If the tracestate is malformed, remote drops
+// it, as W3C Trace Context requires (section 3.3).
 func remote(t semel.TraceContext) trace.SpanContext {
 	state, err := trace.ParseTraceState(t.State)
 	if err != nil {
@@ -120,8 +120,8 @@ func (m *messageTrace) TraceContext() semel.TraceContext {
 	return semel.TraceContext{TraceID: at.TraceID(), SpanID: at.SpanID(), Flags: byte(at.TraceFlags()), State: at.TraceState().String()}
 }
 
-// End implements measure.MessageTrace. End does not record the text of the error, which may
-// quote a payload.
+// End implements measure.MessageTrace. End does not record the text of the error, because the text may quote a
+// payload.
 func (m *messageTrace) End(e measure.MessageEnd) {
 	m.span.SetAttributes(attribute.String(attributeEnding, e.Ending))
 	if e.Reason != reasonname.None {

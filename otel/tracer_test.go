@@ -23,10 +23,10 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// secret is part of every field of a message, and must not appear in any span or metric.
+// secret is a part of every field of a message. It must not appear in any span or metric.
 const secret = "s3cr3t"
 
-// traced returns a message whose producer has sent a trace context.
+// traced returns a message with the trace context of its producer.
 func traced(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte(`{"` + secret + `":1}`), Key: []byte(secret), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{
 		{Name: "id", Value: fmt.Appendf(nil, "%s-%d", secret, n)}, {Name: secret, Value: []byte(secret)},
@@ -38,7 +38,7 @@ func traced(n int, flags string) *semel.Message {
 	return m
 }
 
-// run lets a consumer apply messages. Those with n%3 == 2 fail permanently.
+// run lets a consumer apply messages. Every third message fails permanently (n%3 == 2).
 func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
@@ -61,7 +61,7 @@ func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *
 	return c
 }
 
-// seen is what one handler call saw: its span, and the trace context of its message.
+// seen has the span and the trace context that a handler saw.
 type seen struct{ span, message string }
 
 var saw = map[string]seen{}
@@ -75,7 +75,7 @@ func handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("applied", 1)
 }
 
-// spans runs messages and returns the spans that ended, by name.
+// spans lets a consumer apply messages, and returns the ended spans by name.
 func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[string][]tracetest.SpanStub {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()

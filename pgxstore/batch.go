@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batch is an open transaction on its own connection.
+// batch is an open transaction on a connection of its own.
 type batch struct {
 	*link
 	store   *Store
@@ -26,36 +26,35 @@ type batch struct {
 	marks   []sqlform.Mark
 	fresh   []bool                // by mark: this batch wrote the marker
 	former  *formers.Batch        // nil if no mark has a previous identity
-	streams *streams.Batch        // nil if no mark has a version to judge
+	streams *streams.Batch        // nil if no message has a version that must be checked
 	took    int                   // number of streams that were locked
-	busy    []int                 // marks in whose lines rows wait
-	lows    map[int64]sqlform.Low // low-water marks by scope
-	asked   []store.Mark          // the marks that the caller passed
+	busy    []int                 // indexes of marks whose lane has waiting rows
+	lows    map[int64]sqlform.Low // times up to which markers were removed, by scope
+	asked   []store.Mark          // as the caller passed them
 	freed   int64                 // number of rows that the commit unblocks
 	results []*request            // statements that write results at commit
-	unkept  error                 // why a result cannot be written
-	// guarded: a guard row makes any COMMIT fail except that of the batch. A batch that queues
-	// only claims and statements sends all writes with its COMMIT, and needs no guard until it
-	// reads.
+	unkept  error                 // why a result cannot be written; nil if there is no error
+	// guarded is true if a guard row makes every COMMIT fail except the COMMIT of the batch itself. A batch
+	// that has only claims and queued statements sends all writes together with its COMMIT. It needs the guard
+	// only if it reads.
 	guarded bool
 
 	// brokenBy is the error of a handler's statement after which the transaction cannot
 	// commit.
 	brokenBy error
-	// heard are the last errors of the server for statements of this batch.
+	// heard has the last errors of the server for statements of this batch.
 	heard []*pgconn.PgError
-	// ends: a handler tried to end the transaction by a statement.
+	// ends is true if a handler tried to end the transaction by a statement.
 	ends bool
-	// outdated: a prepared statement of the connection is no longer valid. The connection is
-	// closed, so that statements of pgx and of handlers are prepared again, too.
+	// outdated is true if a prepared statement of the connection is no longer valid. The connection is then
+	// closed, so that the statements of pgx and of handlers are prepared again, too.
 	outdated bool
-	// spoiled: the state of the connection may be the reason why the store's own statements
-	// fail.
+	// spoiled is true if the store's own statements may fail because of the state of the connection.
 	spoiled bool
 
 	mutex   sync.Mutex
-	over    bool // guarded by mutex: the connection was released
-	cutOff  bool // guarded by mutex: the connection was closed
+	over    bool // guarded by mutex; true after the connection was released
+	cutOff  bool // guarded by mutex; true after cut
 	cancels worker.Group
 }
 
@@ -74,8 +73,8 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, statements)
 }
 
-// commit sends the statements together with COMMIT. commit reports store.NotCommitted only if the
-// server itself says so.
+// commit sends the statements together with COMMIT. It reports store.NotCommitted only if the server itself
+// says that nothing was committed.
 func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, store.NoCulprit, err)
@@ -105,8 +104,8 @@ func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	return b.fail(ctx, store.NoCulprit, err)
 }
 
-// finish prepares new statements, then sends everything. sent reports that COMMIT may have
-// reached the server.
+// finish prepares new statements, and then sends all statements. sent is true if COMMIT may have reached the
+// server.
 func (b *batch) finish(ctx context.Context, statements []charged, commit *request) (failed int, sent bool, err error) {
 	requests := make([]*request, 0, len(statements)+1)
 	for i := range statements {
@@ -133,7 +132,7 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 func (b *batch) refused(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
-	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message caused it
+	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message caused such an error
 		culprit = store.NoCulprit
 	}
 	return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
@@ -152,8 +151,8 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.end()
 }
 
-// rolledBack reports whether the server has rolled back. rolledBack returns false if the
-// tracer, which pgx calls, panics, because the outcome is then unknown.
+// rolledBack reports whether the server has rolled back. pgx calls the tracer; if the tracer panics, the
+// outcome is unknown, and rolledBack returns false.
 func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -164,8 +163,7 @@ func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	return err == nil
 }
 
-// end releases the connection. The pool closes it unless it is idle and outside of a
-// transaction.
+// end releases the connection. If the connection is busy or in a transaction, the pool closes it.
 func (b *batch) end() {
 	b.mutex.Lock()
 	over, cutOff := b.over, b.cutOff
@@ -184,9 +182,8 @@ func (b *batch) end() {
 // cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
-// cutAnd closes the connection like cut, and then calls do. cutAnd does nothing if the
-// connection was closed or released before. end cannot release the connection before do
-// returns.
+// cutAnd closes the connection like cut, and then calls do. If the connection was closed or released before,
+// cutAnd does nothing. end cannot release the connection before do returns.
 func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -198,15 +195,15 @@ func (b *batch) cutAnd(do func()) {
 	do()
 }
 
-// cancelTimeout limits the cancel request for a killed batch.
+// cancelTimeout is the time limit of the cancel request for a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements store.Batch. Kill also cancels the running statement.
+// Kill implements store.Batch. Kill also cancels the statement that the server is running.
 func (b *batch) Kill() {
 	b.cutAnd(func() { b.cancels.Go(b.cancel) })
 }
 
-// cancel asks the server to cancel the running statement.
+// cancel asks the server to cancel the statement that it is running.
 func (b *batch) cancel() {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()

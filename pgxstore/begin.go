@@ -21,15 +21,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The default limits of a batch.
+// Default limits of a batch.
 const (
 	defaultLock   = 10 * time.Second
 	defaultIdle   = time.Minute
 	defaultAnswer = 30 * time.Second
 )
 
-// milliseconds formats a limit for a setting of the server, or the default if d is not
-// positive. The result is never 0, which would mean no limit.
+// milliseconds formats a limit for a setting of the server. If d is not positive, it formats otherwise. The
+// result is never 0, because 0 would mean no limit.
 func milliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
@@ -37,7 +37,7 @@ func milliseconds(d, otherwise time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// noLimit, as the limit of a statement, keeps the server's own setting.
+// noLimit is the limit of a statement with which the server's own setting stays in force.
 const noLimit = "0"
 
 // limit formats the limit of a handler's statements for a setting.
@@ -48,8 +48,8 @@ func limit(d time.Duration) string {
 	return milliseconds(d, 0) + "ms"
 }
 
-// Begin implements store.TxStore. BEGIN, the settings, the guard and the marks take one round
-// trip. If markers exist already, judging them takes another.
+// Begin implements store.TxStore. BEGIN, the settings, the guard and the markers take one round trip. If
+// markers exist already, reading them takes another round trip.
 func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[pgx.Tx], []store.Verdict, error) {
 	b, verdicts, err := s.open(ctx, o, marks, true)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return &direct{b}, verdicts, nil
 }
 
-// open begins a transaction with marks. lent means that handlers use the transaction before
-// its end.
+// open begins a transaction and writes its markers. lent is true if handlers use the transaction before its
+// end.
 func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
 	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
 	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
@@ -70,11 +70,11 @@ func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark,
 	return b, verdicts, err
 }
 
-// errGuess means that the optimistic insert failed because some marks are not new.
+// errGuess means that the insert without checks failed because some markers exist already.
 var errGuess = errors.New("not all marks are new")
 
-// opened is open without a second attempt. guess inserts the marks as new without checking
-// each. After errGuess nothing has happened.
+// opened does the work of open, without a second attempt. If guess is true, the markers are inserted without
+// checking each of them. If the error is errGuess, nothing was written.
 func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, answers, nil
 }
 
-// look judges the marks that existed already.
+// look reads the markers that existed already, and sets their verdicts.
 func (b *batch) look(ctx context.Context, m *marking) error {
 	seen := len(m.seen())
 	b.store.learn(m, seen)
@@ -146,8 +146,7 @@ func (b *batch) look(ctx context.Context, m *marking) error {
 	return m.fault()
 }
 
-// ask sends the store's own statements, and returns the first error of the server or of
-// reading rows.
+// ask sends the store's own statements. It returns the first error of the server or of reading rows.
 func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	if _, err := b.exchange(ctx, requests); err != nil {
 		return err
@@ -160,22 +159,20 @@ func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	return nil
 }
 
-// suspect decides whether the connection is to be closed after an error of the statements that
-// begin a batch. A setting that a handler made, such as read only, stays with its connection,
-// and every later transaction on it fails. Closing the connection costs a new one even if the
-// cause is elsewhere.
+// suspect decides whether to close the connection after an error of the statements that begin a batch. A
+// handler may have left a setting on the connection, such as read only, with which every later transaction
+// fails. If the cause is not the connection, closing it costs only a new connection.
 func (b *batch) suspect(ctx context.Context, err error) {
 	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
-// opening returns the statements before the first statement of a handler. The consumer's lock
-// is taken before the lock timeout of marks is set, so that waiting for the consumer's turn is
-// no failure.
+// opening returns the statements before the first statement of a handler. The consumer's lock is taken before
+// the lock timeout of markers is set, so that a long wait for the lock is no failure.
 func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
-		// A batch that waits for its turn must not be ended by the server's limit.
+		// The server's limit must not end a batch that waits for the consumer's lock.
 		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
 			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
 	}
@@ -201,21 +198,21 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	return requests
 }
 
-// onlyClaims reports whether all marks of a batch are claims, so that it writes no marker and
-// can begin with a shorter statement.
+// onlyClaims reports whether all marks of a batch are claims. Such a batch writes no marker, and can begin
+// with a shorter statement.
 func (s *Store) onlyClaims(m *marking) bool {
 	claims, _ := m.asked()
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
-// ScopeIn implements store.CallerTx. ScopeIn uses another connection, because PostgreSQL
-// supports concurrent writers.
+// ScopeIn implements store.CallerTx. ScopeIn uses another connection than the transaction; PostgreSQL allows
+// concurrent writers.
 func (s *Store) ScopeIn(ctx context.Context, _ pgx.Tx, consumer, source string, generation int64) (int64, error) {
 	return s.Scope(ctx, consumer, source, generation)
 }
 
-// ReceiveIn implements store.CallerTx for any pgx transaction. Writing the rows takes one more
-// round trip than MarkIn.
+// ReceiveIn implements store.CallerTx for any pgx transaction. It takes one round trip more than MarkIn, to
+// write the rows.
 func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
@@ -248,8 +245,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	return verdicts, nil
 }
 
-// MarkIn implements store.CallerTx for any pgx transaction. MarkIn waits for another
-// transaction with the same message as long as lock_timeout allows.
+// MarkIn implements store.CallerTx for any pgx transaction. If another transaction handles the same message,
+// MarkIn waits for that transaction as long as lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)
 	m := s.marking(sqlform.Marks(former.Marks(marks)), former)
@@ -287,8 +284,8 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	return answers, nil
 }
 
-// works returns the statement that checks that the batch may use its generation, and locks the
-// generation until the end of the batch. It is sent in the round trip that begins the batch.
+// works returns the statement that checks whether the batch may use its generation, and that locks the
+// generation until the end of the batch. The statement is sent in the round trip that begins the batch.
 func (s *Store) works(w generations.Working) []*request {
 	if w.In == 0 {
 		return nil

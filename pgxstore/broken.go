@@ -19,12 +19,12 @@ const (
 	txFailed = 'E'
 )
 
-// TxAborted implements store.TxStatus. The connection keeps the transaction status of the last
-// answer.
+// TxAborted implements store.TxStatus. The connection has the transaction status from the last answer of the
+// server.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements store.TxStatus. AbortCause does not know errors of statements that a
-// handler sent on the connection directly instead of through its pgx.Tx.
+// AbortCause implements store.TxStatus. If a handler used the connection directly and not its pgx.Tx,
+// AbortCause does not know the errors of those statements.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
 	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
@@ -40,7 +40,7 @@ func (b *batch) AbortCause() error {
 	return nil
 }
 
-// state returns an error if nothing more can be sent in this transaction.
+// state returns an error if no further statement can be sent in this transaction.
 func (b *batch) state() error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -63,12 +63,12 @@ var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", 
 var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
 	ended.Err}
 
-// sendable returns an error if a handler's statements must not be sent. If they may be, and
-// the transaction is usable, an earlier error was undone by a savepoint.
+// sendable returns an error if these statements of a handler must not be sent. If they may be sent and the
+// transaction is usable, a savepoint has undone any earlier error.
 //
-// Statements that end the transaction are never sent: after a ROLLBACK the next statement
-// would commit on its own, behind a pooler maybe on another connection. After such a statement
-// the batch accepts nothing more, whatever the handler does with the error.
+// A statement that ends the transaction is never sent. After a ROLLBACK the next statement would be committed
+// without a transaction, behind a pooler maybe on another connection. After such a statement the batch accepts
+// no further statement, even if the handler ignores the error.
 func (b *batch) sendable(texts ...string) error {
 	if b.ends {
 		return pgx.ErrTxClosed
@@ -85,10 +85,9 @@ func (b *batch) sendable(texts ...string) error {
 	return nil
 }
 
-// noteError records an error of a handler's statement. noteError marks a lost connection as a
-// store that is down, unless the handler's own deadline closed the connection: that is a
-// failure of the handler. noteError keeps the first error after which the transaction cannot
-// commit.
+// noteError records an error of a handler's statement. A lost connection is recorded as an outage of the
+// store. If the handler's own deadline closed the connection, it is recorded as a failure of the handler.
+// noteError keeps the first error after which the transaction cannot commit.
 func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -109,8 +108,8 @@ func (b *batch) noteError(ctx context.Context, err error) error {
 	return err
 }
 
-// reporting is embedded in rows and results that pass their errors to the batch, even if the
-// handler ignores them.
+// reporting is embedded in rows and results. They pass their errors to the batch, even if the handler ignores
+// the errors.
 type reporting struct {
 	batch *batch
 	ctx   context.Context

@@ -15,23 +15,23 @@ import (
 
 var _ admin.QueueStore[*Queue] = (*QueuedStore)(nil)
 
-// gathered collects the statements of the handler of one claim while no transaction is open.
+// gathered collects the statements of one claim's handler while no transaction is open.
 type gathered struct {
 	store    *QueuedStore
 	mark     store.Mark
 	requests []*request
 	queues   []*Queue // the handler's Queues
-	reads    bool     // a callback reads rows
-	ends     bool     // the handler tried to end the transaction
+	reads    bool     // true if a callback reads rows
+	ends     bool     // true if the handler tried to end the transaction
 	begins   func(mark int) (ended func())
 
 	mutex  sync.Mutex
 	killed bool    // guarded by mutex
-	in     *shared // the transaction that commits it; guarded by mutex
+	in     *shared // the transaction that commits the claim; guarded by mutex
 }
 
-// shared is a transaction of several claims. Killing one claim must not disturb the others, so
-// the transaction is killed only when all its claims are.
+// shared is a transaction for several claims. If one claim is killed, the others must continue. So the
+// transaction is killed only when all its claims are killed.
 type shared struct {
 	batch *queued
 	alive atomic.Int32
@@ -43,7 +43,7 @@ func (s *shared) leave() {
 	}
 }
 
-// join records the transaction that commits the claim.
+// join sets the transaction that commits the claim.
 func (g *gathered) join(s *shared) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -90,7 +90,7 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	return b.Commit(ctx, e)
 }
 
-// unfit returns the result of a batch whose mark i is not a valid claim.
+// unfit returns the result for a transaction in which the claim of mark i is not valid.
 func unfit(i int, v store.Verdict) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim is valid, but its transaction answered %v", v)}
 	if v.Kind == store.ClaimLost {
@@ -99,7 +99,7 @@ func unfit(i int, v store.Verdict) store.Result {
 	return r
 }
 
-// joined appends the ending of a batch whose only mark becomes mark i.
+// joined appends the ending one of a batch with a single mark to the ending all. The mark becomes mark i.
 func joined(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)
@@ -115,7 +115,7 @@ func joined(all, one store.Ending, i int) store.Ending {
 	return all
 }
 
-// replay queues the collected statements in a batch, as those of mark i.
+// replay queues the collected statements in a batch, as statements of mark i.
 func (g *gathered) replay(b *queued, i int) {
 	for _, q := range g.queues {
 		q.to, q.mark = b, i
@@ -148,7 +148,7 @@ func (g *gathered) err() error {
 // willRead implements queueing.
 func (g *gathered) willRead() { g.reads = true }
 
-// call implements queueing. Rows are read only by the batch that sends the statements.
+// call implements queueing. No rows are read here: only the batch that sends the statements reads rows.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
 // MayCombine implements admin.QueueStore.
@@ -191,7 +191,8 @@ func (g *gathered) TxAborted() bool { return g.ends }
 // AbortCause implements store.TxStatus.
 func (g *gathered) AbortCause() error { return g.err() }
 
-// ClassifyHandler implements store.TxStatus. No statement was sent yet.
+// ClassifyHandler implements store.TxStatus. No statement was sent so far, so the error comes from the
+// handler.
 func (g *gathered) ClassifyHandler(_ context.Context, err error) store.Class {
 	if g.ends {
 		return store.ClassPermanent

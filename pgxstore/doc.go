@@ -1,32 +1,30 @@
-// Package pgxstore stores markers, inbox rows and positions in PostgreSQL through pgx, in the
-// same transactions as the handlers' effects. The package uses the tables of sqlstore; both
-// packages can be used at the same time.
+// Package pgxstore stores markers, inbox rows and positions in PostgreSQL through pgx, in the same
+// transactions as the handlers' effects. The package uses the tables of sqlstore; both packages can be used at
+// the same time.
 //
-// The guarantee: for each identity (consumer, source, id) either the effects of exactly one
-// handler run are committed, together with its marker, or none. The guarantee holds through
-// crashes, lost connections, lost answers to COMMIT and several processes on one database, as
-// long as the database keeps what it has committed. It does not cover what a handler does
-// outside of its transaction.
+// The guarantee: for each identity (consumer, source, id), either the effects of exactly one handler run are
+// committed together with the marker of the message, or no effects are committed. The guarantee holds through
+// crashes, lost connections, lost answers to COMMIT and several processes on one database, as long as the
+// database keeps committed data. It does not cover effects of a handler outside of its transaction.
 //
-// Open a pool, create a Store with New, create its tables with Store.Migrate, and pass it to
-// consumer.New. Store.Check and Store.Status report whether the tables fit this release.
-// Store.Rows lists parked messages and other rows of the inbox.
+// Open a pool, create a Store with New, create its tables with Store.Migrate, and pass the Store to
+// consumer.New. Store.Check and Store.Status report whether the tables fit this release. Store.Rows lists
+// parked messages and other inbox rows.
 //
-// There are two forms. Store gives handlers a pgx.Tx: a batch of n fresh messages with one
-// statement each takes n + 2 round trips. Store.Queued gives them a *Queue, whose statements
-// are sent together: 2 round trips, or 3 if a callback reads rows. Either form takes one more
-// if a message of the batch was marked before; a batch with only such messages takes 3. A
-// connection prepares each statement when it first needs it, which takes one more round trip.
+// There are two forms. Store gives handlers a pgx.Tx: a batch of n new messages with one statement each takes
+// n + 2 round trips. Store.Queued gives handlers a *Queue, whose statements are sent together: a batch takes 2
+// round trips, or 3 if a callback reads rows. In both forms, a batch takes one round trip more if one of its
+// messages was processed before. If all its messages were processed before, it takes 3. A connection prepares
+// each statement when it first needs the statement, which takes one more round trip.
 //
-// The server cancels a statement of a handler after store.TxOptions.Statement. That counts as
-// an attempt of the message that sent or queued the statement. Each queued statement has its
-// own limit.
+// The server cancels a statement of a handler after store.TxOptions.Statement. That counts as an attempt of
+// the message that sent or queued the statement. Each queued statement has its own limit.
 //
-// A tracer of the pool's connections sees every statement once: statements that are sent
-// together as a batch, or as queries if the tracer is not a pgx.BatchTracer.
+// A tracer of the pool's connections gets every statement once. Statements that are sent together are reported
+// as a batch, or as queries if the tracer is not a pgx.BatchTracer.
 //
-// A handler must not commit or roll back its transaction. A statement that would do so is
-// rejected before it is sent, as is every later statement, and the batch is rolled back.
+// A handler must not commit or roll back its transaction. A statement that would do so is rejected before it
+// is sent. All later statements are rejected, too, and the batch is rolled back.
 package pgxstore
 
 import (

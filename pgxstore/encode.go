@@ -6,10 +6,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// plain encodes the arguments of the marking statements, which every batch sends, in the binary
-// format of PostgreSQL's wire protocol (its send functions: array_send, int8send, int2send,
-// byteasend, textsend). plain returns false, without a change, if an argument has another type;
-// then pgx encodes the arguments.
+// plain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
+// wire protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has
+// another type, plain returns false without a change, and pgx encodes the arguments.
 func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
 	if len(types) != len(args) {
 		return encoded{}, false
@@ -80,7 +79,7 @@ func (a *arena) appendBytea(all [][]byte) {
 	}
 }
 
-// null is the length -1, which means NULL.
+// null is the length -1, which stands for NULL.
 const null = 1<<32 - 1
 
 // arrayHead writes the header of a one-dimensional array whose first index is 1.

@@ -17,15 +17,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// charged is a statement of a batch's end, and the mark that is charged if it fails.
+// charged is a statement at the end of a batch, with the mark that is charged if the statement fails.
 type charged struct {
 	*request
 	mark int
 }
 
-// meant converts an error of the statement. If the server rejects a statement about Semel's
-// own tables, for example because of a missing privilege or a trigger, the store is at fault:
-// an operator can fix it, and no message is parked.
+// meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for
+// example because of a missing privilege or a trigger, the error counts as a fault of the store. Then an
+// operator can fix the cause, and no message is parked.
 func (c charged) meant(s *Store, err error) error {
 	switch {
 	case c.kept != "" && code(err) == sqlstate.Unmet:
@@ -38,21 +38,22 @@ func (c charged) meant(s *Store, err error) error {
 		return fmt.Errorf("%w: %w", semel.PreconditionFailed("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == store.NoCulprit && code(err) == sqlstate.QueryCanceled:
 		return &storeError{"the end of the batch", store.ClassContended, err}
-	case c.own && sqlstore.Remedy(err, false) == "": // other remedies are added by refused
+	case c.own && sqlstore.Remedy(err, false) == "": // refused adds the other remedies
 		return hint(err, true)
 	}
 	return err
 }
 
-// ending returns the statements that are sent with COMMIT: they remove marks, write rows, end
-// claims, and remove the guard. An error is charged to the returned mark.
+// ending returns the statements that are sent with COMMIT. They remove markers, write rows, end claims, and
+// remove the guard. An error is charged to the mark culprit.
 func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
 	if b.unkept != nil {
 		return nil, store.NoCulprit, b.unkept
 	}
-	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // these are the store's own statements
+	// the time limit of handlers does not apply to these statements
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 {
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -98,14 +99,13 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	return statements, store.NoCulprit, nil
 }
 
-// ours returns a statement about the store's own tables, for which no message is charged.
+// ours returns a statement about the store's own tables. If it fails, no message is charged.
 func (b *batch) ours(q *request) charged {
-	q.own = !b.store.adopted // an adopted table belongs to others, too
+	q.own = !b.store.adopted // other code uses an adopted table, too
 	return charged{q, store.NoCulprit}
 }
 
-// trim returns the statement that removes those of the marks that this batch wrote, nil if
-// there are none.
+// trim returns the statement that removes markers which this batch wrote; nil if there are none to remove.
 func (b *batch) trim(marks []int) *request {
 	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
 	if len(marks) == 0 {
@@ -114,10 +114,10 @@ func (b *batch) trim(marks []int) *request {
 	return trimming(b.store.sql.Trim, b.marks, marks)
 }
 
-// row returns the statements that write an inbox row, or count one more delivery of an
-// existing row. The statements handle an existing row with the same key themselves, because no
-// answer is read before COMMIT. Such a row of a conflict may come from another batch; such a
-// row of another message is left from a removed marker.
+// row returns the statements that write an inbox row, or count one more delivery in an existing row. No answer
+// is read before COMMIT, so the statements themselves must handle an existing row with the same key. If the
+// row is for a conflict, another batch may have written it. Otherwise the row was left behind when its marker
+// was removed.
 func (b *batch) row(r *store.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
@@ -142,8 +142,8 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 	return requests, nil
 }
 
-// written returns a statement that must write one row of one of Semel's tables. The server
-// checks that, because COMMIT is sent with the statement.
+// written returns a statement that must write one row of one of Semel's tables. The server itself checks that,
+// because COMMIT is sent together with the statement.
 func (b *batch) written(table, text string, args []any) *request {
 	return &request{sql: b.one(text), args: args, text: text, kept: table}
 }
@@ -173,7 +173,7 @@ func (s *Store) keptResult(of admin.ResultOf, result []byte) (*request, error) {
 
 var _ admin.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements admin.CommitResultWriter: the statement is sent with COMMIT.
+// WriteResultAtCommit implements admin.CommitResultWriter. The statement is sent with COMMIT.
 func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {
@@ -183,8 +183,8 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements admin.Results. The statement is sent with the others of its batch and
-// takes no round trip.
+// KeepResult implements admin.Results. The statement is sent with the others of its batch, and takes no round
+// trip of its own.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of admin.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)
 	if err != nil {

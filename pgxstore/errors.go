@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// storeError is an error whose class the store knows.
+// storeError is an error of the store with its class.
 type storeError struct {
 	doing string
 	class store.Class
@@ -24,7 +24,7 @@ type storeError struct {
 func (e *storeError) Error() string { return fmt.Sprintf("pgxstore: %s: %v", e.doing, e.err) }
 func (e *storeError) Unwrap() error { return e.err }
 
-// handlerError is an error of a handler and its class.
+// handlerError is an error of a handler with its class.
 type handlerError struct {
 	error
 	class store.Class
@@ -32,7 +32,7 @@ type handlerError struct {
 
 func (e *handlerError) Unwrap() error { return e.error }
 
-// judged is an error whose class is known.
+// judged is an error that knows its class.
 type judged interface {
 	error
 	judgement() store.Class
@@ -41,12 +41,12 @@ type judged interface {
 func (e *storeError) judgement() store.Class   { return e.class }
 func (e *handlerError) judgement() store.Class { return e.class }
 
-// classOfArguments is the class of an argument or statement that cannot be sent; a retry
-// cannot help.
+// classOfArguments is the class of the error for an argument or statement that cannot be sent. A retry cannot
+// help.
 const classOfArguments = store.ClassPermanent
 
-// serverError returns the server's error in err, nil if there is none. A nil *PgError that a
-// handler returns as an error counts as none.
+// serverError returns the server's error in err; nil if there is none. If a handler returns a nil *PgError as
+// an error, the result is nil.
 func serverError(err error) *pgconn.PgError {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
@@ -63,8 +63,8 @@ func code(err error) string {
 	return ""
 }
 
-// Classify implements store.TxStore. Classify uses SQLSTATE codes, never the text of an error.
-// An error whose methods panic is a handler's own.
+// Classify implements store.TxStore. Classify uses SQLSTATE codes, never the text of an error. If a method of
+// an error panics, the error counts as an error of the handler.
 func (s *Store) Classify(err error) (class store.Class) {
 	defer func() {
 		if recover() != nil {
@@ -90,14 +90,14 @@ func (s *Store) Classify(err error) (class store.Class) {
 	return s.inner.Classify(err)
 }
 
-// outdated reports whether the server rejects a prepared statement because it was deallocated
-// or its table changed.
+// outdated reports whether the server rejected a prepared statement because it was deallocated or its table
+// was changed.
 func outdated(err error) bool {
 	server := serverError(err)
 	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
-// definite reports whether an answer to COMMIT, or to a statement sent with it, proves that
+// definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
 // nothing was committed; see sqlstate.RolledBack.
 func definite(err error) bool {
 	if state := code(err); len(state) == 5 {
@@ -106,9 +106,9 @@ func definite(err error) bool {
 	return errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
-// serverEnded reports whether the server ended the connection itself. If it answers so to a
-// statement before COMMIT, COMMIT was not reached, because answers come in order. A pooler
-// that lost its server answers with another code.
+// serverEnded reports whether the server ended the connection itself. If this is the answer to a statement
+// before COMMIT, the server has not executed COMMIT, because answers come in order. A pooler that lost its
+// server answers with another code.
 func serverEnded(err error) bool {
 	switch code(err) {
 	case "57P01", "57P02", "57P03", "57P05":
@@ -117,15 +117,15 @@ func serverEnded(err error) bool {
 	return false
 }
 
-// undone reports whether an error proves that nothing was committed. before means that the
-// error came instead of the answer to a statement before COMMIT.
+// undone reports whether an error proves that nothing was committed. before is true if the error was the
+// answer to a statement before COMMIT.
 //
-// If the connection stays usable, the transaction status in ReadyForQuery shows the outcome,
-// and the code of the error, which a trigger can choose, does not matter. A failed transaction
-// that is still open has not reached its COMMIT. A transaction that ended after an ERROR of
-// COMMIT was rolled back, because PostgreSQL raises no error after it has written the commit.
-// Some poolers that lost their server send an error and that status, too, so the second proof
-// also requires that the error names a routine of the server.
+// If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of
+// the error does not prove anything, because a trigger can choose the code. If the transaction has failed and
+// is still open, COMMIT was not executed. If the transaction ended after an ERROR of COMMIT, it was rolled
+// back, because PostgreSQL raises no error after it has written the commit. Some poolers that lost their
+// server also send an error with that status. So in this case the error must also name a routine of the
+// server.
 func (b *batch) undone(err error, before bool) bool {
 	server := serverError(err)
 	switch {
@@ -139,9 +139,9 @@ func (b *batch) undone(err error, before bool) bool {
 	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
-// blameless converts an error of the store's own statements: waiting or an operator can
-// resolve it, and no message is charged with an attempt. A schema fault already contains its
-// remedy.
+// blameless converts an error of the store's own statements, so that no message is charged with an attempt.
+// Either waiting helps, or an operator can fix the cause. An error that wraps semel.ErrSchema already contains
+// a remedy.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -153,8 +153,7 @@ func (s *Store) blameless(doing string, err error) error {
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }
 
-// hint adds the remedy to an error of the server. own means that the statement was the
-// store's.
+// hint adds a remedy to an error of the server. own is true for the store's own statements.
 func hint(err error, own bool) error {
 	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -162,11 +161,11 @@ func hint(err error, own bool) error {
 	return err
 }
 
-// mostHeard limits the server errors that a batch remembers. They include errors that a
-// savepoint undid, because a handler may return them later.
+// mostHeard is how many errors of the server a batch remembers. The batch also remembers errors that a
+// savepoint has undone, because a handler may return such an error later.
 const mostHeard = 16
 
-// hear remembers an error of the server.
+// hear adds an error to b.heard if the error came from the server.
 func (b *batch) hear(err error) {
 	server := serverError(err)
 	if server == nil || slices.Contains(b.heard, server) {
@@ -178,9 +177,8 @@ func (b *batch) hear(err error) {
 	b.heard = append(b.heard, server)
 }
 
-// ClassifyHandler implements store.TxStatus. The batch knows every error of its own
-// statements. So an error of another server or another transaction is the handler's own, even
-// if it looks the same.
+// ClassifyHandler implements store.TxStatus. The batch remembers the errors of its own statements. So a
+// similar error from another server or another transaction counts as an error of the handler.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	state := b.state()
 	for _, server := range slices.Backward(b.heard) {
@@ -199,8 +197,8 @@ func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	return b.classifyUnheard(err)
 }
 
-// classifyUnheard classifies an error that the batch did not see, for example because the
-// handler used the connection directly.
+// classifyUnheard classifies an error that the batch does not remember, for example because the handler used
+// the connection directly.
 func (b *batch) classifyUnheard(err error) store.Class {
 	switch {
 	case code(err) != "" && b.pg.TxStatus() == txFailed:
@@ -211,8 +209,8 @@ func (b *batch) classifyUnheard(err error) store.Class {
 	return store.ClassRetry
 }
 
-// classifyBroken classifies an error after another one broke the transaction. Contention and a
-// lost connection decide for the batch, even if the handler returned another error.
+// classifyBroken classifies an error that follows an earlier error which broke the transaction. If the earlier
+// error is lock contention or a lost connection, its class counts, even if the handler returned another error.
 func (b *batch) classifyBroken(err error) store.Class {
 	class := b.store.Classify(b.brokenBy)
 	switch {

@@ -73,14 +73,14 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 }
 
-// loud panics in each method that package errors calls.
+// loud is an error whose methods panic when package errors calls them.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
 func (loud) As(any) bool   { panic("as") }
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics in Unwrap.
+// deep is an error whose method Unwrap panics.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }

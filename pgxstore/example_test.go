@@ -34,8 +34,8 @@ func open() *pgxstore.Store {
 	return store
 }
 
-// A consumer whose handler gets a pgx.Tx: the balance changes once, even if the payment is
-// delivered several times.
+// The handler of this consumer gets a pgx.Tx. The balance changes once, even if the payment is delivered
+// several times.
 func Example() {
 	ctx := context.Background()
 	store := open()
@@ -53,8 +53,7 @@ func Example() {
 	}
 }
 
-// A consumer whose handler queues its statements: the statements of the whole batch take one
-// round trip.
+// The handler of this consumer queues its statements. The statements of the whole batch take one round trip.
 func ExampleStore_Queued() {
 	consumer, err := consumer.New(open().Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		q.ExecOne(`update accounts set balance = balance + 1 where id = $1`, m.Identity.ID)
@@ -68,11 +67,11 @@ func ExampleStore_Queued() {
 	}
 }
 
-// If a deployment creates the tables, a process only checks them.
+// If a deployment creates the tables, the process only checks them.
 func ExampleStore_Check() {
 	switch err := open().Check(context.Background()); {
 	case errors.Is(err, semel.ErrSchema):
-		log.Fatal(err) // names each fault and its remedy
+		log.Fatal(err) // the text names each fault and its remedy
 	case err != nil:
 		log.Fatalf("the database does not answer: %v", err)
 	}
@@ -88,7 +87,7 @@ func ExampleStore_Status() {
 	}
 }
 
-// List parked messages, and discard one of them.
+// The example lists the parked messages, and discards one of them.
 func ExampleStore_Rows() {
 	ctx, st := context.Background(), open()
 	rows, err := st.Rows(ctx, store.RowFilter{Consumer: "billing", States: []store.RowState{store.StateParked}})
@@ -106,7 +105,7 @@ func ExampleStore_Rows() {
 	}
 }
 
-// Print the SQL of the tables, for another tool. This needs no connection.
+// The example prints the SQL of the tables, for use with another tool. No connection is needed.
 func ExampleStore_Print() {
 	var text bytes.Buffer
 	if err := open().Print(&text); err != nil {

@@ -16,7 +16,7 @@ import (
 
 var _ admin.Editor = (*Store)(nil)
 
-// parkIn writes parked rows of the messages whose marks are fresh.
+// parkIn writes parked rows for the messages that had no marker before.
 func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	var rows pgx.Batch
 	err := s.parked(marks, verdicts, messages, reason, func(text string, args []any) {
@@ -31,7 +31,7 @@ func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdi
 	return nil
 }
 
-// parked sends the statement that writes a parked row for each message whose mark is fresh.
+// parked calls send with the statement for a parked row, for each message that had no marker before.
 func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -46,9 +46,8 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 	return nil
 }
 
-// ReceiveQueued implements admin.QueueStore. Its marks must have neither a previous identity
-// nor an age. ReceiveQueued takes one more round trip, and another one if a marker exists
-// already.
+// ReceiveQueued implements admin.QueueStore. The marks must have neither a previous identity nor an age.
+// ReceiveQueued takes one more round trip, and a second one if a marker exists already.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {
@@ -80,7 +79,7 @@ func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*se
 	return q.Err()
 }
 
-// queueRows queues the rows of the messages whose marks are fresh.
+// queueRows queues the rows for the messages that had no marker before.
 func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	if reason != reasonname.None {
 		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
@@ -103,7 +102,7 @@ func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict
 	return nil
 }
 
-// write queues a statement that must write this number of rows.
+// write queues a statement that must write exactly rows rows.
 func (q *Queue) write(rows int, text string, args []any) {
 	q.Query(text, args...).Do(func(r pgx.Rows) error {
 		r.Close()

@@ -13,19 +13,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// marking writes marks with one statement. If some markers exist already, a second statement
-// reads them, because the first one does not see a marker that was committed after it began.
+// marking writes markers with one statement. If some markers exist already, a second statement reads them. The
+// first statement cannot do that, because it does not see a marker that was committed after the statement
+// began.
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []store.Verdict
 	former   *formers.Batch // nil if no mark has a previous identity
 	crypt    sqlform.Crypt
-	// days: the markers are in a table with daily partitions.
+	// days is true if the markers are in a table with daily partitions.
 	days bool
-	// altered: settings of the connection may prevent it from writing.
+	// altered is true if settings of the connection may prevent it from writing.
 	altered bool
-	// guessed: the marks are inserted as new. missed: not all of them were inserted.
+	// guessed is true if the markers are inserted without checking each of them. missed is true if some of
+	// them were not inserted.
 	guessed, missed bool
 }
 
@@ -33,7 +35,7 @@ func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
 	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), days: s.days != nil}
 }
 
-// write returns the statement that writes the marks and returns those that it wrote.
+// write returns the statement that writes the markers. Its result is the markers that it wrote.
 func (m *marking) write(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
@@ -52,12 +54,12 @@ type markerKey struct {
 	id    string
 }
 
-// written reads which marks were written; of equal marks the first. Usually all were written,
-// so that the keys need not be compared.
+// written reads which markers were written. Of equal marks, only the first was written. Usually all markers
+// were written, and then the keys need not be compared.
 func (m *marking) written(rows pgx.Rows) error {
 	var scopes []int64
 	var ends []int
-	var ids []byte // concatenated; ends has the end of each
+	var ids []byte // all ids, one after the other; ends has the end of each
 	for rows.Next() {
 		scope, id, err := markerOf(rows)
 		if err != nil {
@@ -88,7 +90,7 @@ func (m *marking) written(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// markerOf reads the key of a marker; id is valid until the next row.
+// markerOf reads the key of a marker. id is valid until the next row.
 func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	if columns := rows.FieldDescriptions(); columns[0].Format == pgx.BinaryFormatCode && columns[1].Format == pgx.BinaryFormatCode {
 		if raw := rows.RawValues(); len(raw[0]) == 8 {
@@ -100,7 +102,7 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	return scope, bytes, err
 }
 
-// seen returns the marks that were not written.
+// seen returns the marks whose marker was not written, because it existed already.
 func (m *marking) seen() []int {
 	var seen []int
 	for i := range m.verdicts {
@@ -111,7 +113,7 @@ func (m *marking) seen() []int {
 	return seen
 }
 
-// fresh reports for each mark whether its marker was written; false for claims.
+// fresh reports for each mark whether its marker was written. For a claim the result is false.
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
@@ -120,11 +122,11 @@ func (m *marking) fresh() []bool {
 	return fresh
 }
 
-// claims reports whether a mark is a claim.
+// claims reports whether a mark belongs to a claim.
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// asked returns the claims, with the indexes of their marks. It sets their verdicts to
-// store.ClaimLost until stand reads the valid ones.
+// asked returns the claims, with the indexes of their marks. It sets the verdict of each claim to
+// store.ClaimLost; later stand corrects the verdicts of the valid claims.
 func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {
@@ -135,7 +137,7 @@ func (m *marking) asked() (claims []store.Claim, at []int) {
 	return claims, at
 }
 
-// stand reads which claims are valid.
+// stand returns a function that reads which claims are valid.
 func (m *marking) stand(at []int) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -154,14 +156,14 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 	}
 }
 
-// judge returns the statement that reads the markers that exist already.
+// judge returns the statement that reads the markers that existed already.
 func (m *marking) judge(text string) *request {
 	seen := append(m.seen(), m.former.Rows(m.verdicts)...)
 	numbers, scopes, ids, conflicts := make([]int64, 0, len(seen)), make([]int64, 0, len(seen)), make([][]byte, 0, len(seen)), make([][]byte, 0, len(seen))
 	for _, i := range seen {
 		mark := &m.marks[i]
 		conflicts = m.crypt.AppendConflicts(conflicts, mark)
-		for len(numbers) < len(conflicts) { // once for each form of a conflict's key
+		for len(numbers) < len(conflicts) { // once for each form that the key of a conflict may have
 			numbers, scopes, ids = append(numbers, int64(i)), append(scopes, mark.Scope), append(ids, mark.Key)
 		}
 	}
@@ -175,7 +177,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		if m.verdicts[i].Kind == store.Fresh { // only its row was requested
+		if m.verdicts[i].Kind == store.Fresh { // judge was asked only for the row of this mark
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
@@ -192,7 +194,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// fault returns an error if a mark was not written and has no marker.
+// fault returns an error if a marker was not written and does not exist either.
 func (m *marking) fault() error {
 	if len(m.seen()) > 0 {
 		return &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
@@ -200,7 +202,7 @@ func (m *marking) fault() error {
 	return nil
 }
 
-// trimming returns the statement that removes marks that its transaction wrote.
+// trimming returns the statement that removes markers which its transaction wrote.
 func trimming(text string, marks []sqlform.Mark, back []int) *request {
 	scopes, ids := make([]int64, len(back)), make([][]byte, len(back))
 	for at, i := range back {
@@ -209,9 +211,9 @@ func trimming(text string, marks []sqlform.Mark, back []int) *request {
 	return &request{sql: text, args: []any{scopes, ids}}
 }
 
-// Dated returns a store for one consumer whose markers are in their own table with a partition
-// for each day; see sqlstore.Store.Dated, also for the errors. Queued of the returned store uses
-// that table, too.
+// Dated returns a store for one consumer whose markers are in a table of their own, with a partition for each
+// day. See sqlstore.Store.Dated, also for the errors. The method Queued of the returned store uses that table,
+// too.
 func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	inner, err := s.inner.Dated(ctx, o)
 	if err != nil {
@@ -221,8 +223,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// outside returns the marks whose ids belong to none of the daily partitions, and which only
-// record an outcome: their messages are not applied.
+// outside returns the marks whose ids belong to no daily partition and which only record an outcome: their
+// messages are not applied.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
 		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
@@ -232,7 +234,7 @@ func (m *marking) outside() (outside []int) {
 	return outside
 }
 
-// setAside returns the statement that writes such marks under keys of their own.
+// setAside returns the statement that writes such markers in the table for ids outside of the partitions.
 func (m *marking) setAside(text string, outside []int) *request {
 	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
 	r := part.write(text)
@@ -250,8 +252,8 @@ func (m *marking) setAside(text string, outside []int) *request {
 	return r
 }
 
-// setAside writes such marks, if there are any, and judges those that another transaction
-// wrote first.
+// setAside writes such markers, if there are any. If another transaction wrote one of them first, setAside
+// sets the verdict.
 func (s *Store) setAside(m *marking, ask func(*request) error) error {
 	outside := m.outside()
 	if len(outside) == 0 {
@@ -292,9 +294,10 @@ func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]
 	return s.direct.LookUpMarkers(ctx, marks)
 }
 
-// askAges returns the statement that reads the low-water marks of scopes into lows, nil if no
-// mark needs one. askAges must follow the marking statement: that one may have waited for a
-// reaper to commit, and a statement that began earlier would not see the new low-water mark.
+// askAges returns a statement that reads into lows the times up to which markers were removed; nil if no mark
+// needs such a time. The statement must run after the statement that writes the markers. That one may have
+// waited for the commit of a process that removed markers, and a statement that began earlier would not see
+// that commit.
 func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

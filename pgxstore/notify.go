@@ -14,32 +14,32 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// channel is the notification channel of Semel.
+// channel is the name of Semel's notification channel in PostgreSQL.
 const channel = "semel_due"
 
-// Time limits of the listening connection: to connect, to receive its own test notification,
-// and to be silent before it is checked.
+// Time limits of the listening connection: for connecting, for receiving its own test notification, and for
+// silence before the connection is checked.
 const (
 	connectsWithin = 10 * time.Second
 	provesWithin   = 5 * time.Second
 	asksAfter      = 30 * time.Second
 )
 
-// exchange sends notifications and receives them for the consumers of a store. One of the
-// listening consumers holds the connection that receives them for all; when that consumer
-// leaves, another takes over.
+// exchange sends and receives notifications for the consumers of a store. One of the listening consumers holds
+// the connection that receives notifications for all. When that consumer stops listening, another one opens a
+// connection.
 type exchange struct {
-	// listen is the configuration of the listening connection; nil if listening is not
-	// configured.
+	// listen is the configuration of the listening connection; nil if Options.Listen is not set.
 	listen *pgx.ConnConfig
 	pool   *pgxpool.Pool
-	// place is the start of every payload: the schema and prefix of the tables.
+	// place is the beginning of every payload: the schema and prefix of the tables.
 	place string
-	// keeper is a semaphore for the consumer that holds the connection.
+	// keeper is a semaphore: it contains a value while one of the consumers holds the connection for
+	// notifications.
 	keeper chan struct{}
 
 	mutex     sync.Mutex
-	hears     bool                   // the connection is established; guarded by mutex
+	hears     bool                   // true while the connection is established; guarded by mutex
 	listeners map[*listener]struct{} // guarded by mutex
 }
 
@@ -49,7 +49,7 @@ type listener struct {
 	due     func()
 }
 
-// newExchange parses the connection string. Its error does not contain the string, which may
+// newExchange parses the connection string. The error does not contain the string, because the string may
 // include a password.
 func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
 	x := &exchange{pool: pool, place: cmp.Or(o.Schema, "public") + "." + cmp.Or(o.Prefix, "semel_"), keeper: make(chan struct{}, 1), listeners: map[*listener]struct{}{}}
@@ -67,10 +67,9 @@ func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
 // payload returns the payload of a notification for a consumer.
 func (x *exchange) payload(consumer string) string { return x.place + "/" + consumer }
 
-// Listen implements admin.Notifier. All listening consumers share one connection of
-// Options.Listen. The connection is tested first with a notification that is sent over the
-// pool, because behind a pooler in transaction mode LISTEN succeeds but no notification
-// arrives.
+// Listen implements admin.Notifier. All listening consumers share one connection, which Options.Listen
+// configures. The connection is first tested with a notification that is sent over the pool: behind a pooler
+// in transaction mode, LISTEN succeeds but no notification arrives.
 func (t *tables) Listen(ctx context.Context, consumer string, due func()) error {
 	x := t.exchange
 	if x.listen == nil {
@@ -92,7 +91,7 @@ func (t *tables) Listen(ctx context.Context, consumer string, due func()) error 
 	return err
 }
 
-// Notify implements admin.Notifier with its own statement over the pool.
+// Notify implements admin.Notifier. It sends a statement of its own over the pool.
 func (t *tables) Notify(ctx context.Context, consumer string) error {
 	if t.exchange.listen == nil {
 		return nil
@@ -107,8 +106,8 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 	return nil
 }
 
-// add registers a listening consumer, and calls due at once if the connection is already
-// established.
+// add registers a listening consumer. If the connection is already established, add calls e.due at once, so
+// that the consumer looks for rows that it can claim.
 func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
 	x.listeners[e] = struct{}{}
@@ -125,7 +124,7 @@ func (x *exchange) remove(e *listener) {
 	delete(x.listeners, e)
 }
 
-// tell calls the consumers that a notification is for, or all if payload is empty.
+// tell calls the consumer to which a notification is addressed. If payload is empty, tell calls all consumers.
 func (x *exchange) tell(payload string) {
 	x.mutex.Lock()
 	var all []*listener
@@ -153,7 +152,7 @@ func (x *exchange) keep(ctx context.Context) error {
 	}()
 	x.hear(true)
 	defer x.hear(false)
-	x.tell("") // earlier notifications were missed
+	x.tell("") // earlier notifications may have been missed
 	for {
 		payload, err := next(ctx, conn, asksAfter)
 		switch {
@@ -197,7 +196,7 @@ func (x *exchange) connect(ctx context.Context) (*pgx.Conn, error) {
 
 var errDeaf = errors.New("it does not receive notifications that are sent over the pool; set Options.Listen to the address of the pool's database server, not to a pooler in transaction mode")
 
-// prove checks that the connection receives a unique notification.
+// prove checks that the connection receives notifications, with a unique test notification.
 func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 	proof := x.place + "\x01" + rand.Text() // consumer names cannot contain \x01
 	within := time.Now().Add(provesWithin)
@@ -229,7 +228,7 @@ func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload stri
 	return n.Payload, nil
 }
 
-// alive pings the server, because a broken connection is silent like an idle one.
+// alive pings the server. Without a ping, a broken connection looks like an idle one.
 func alive(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()

@@ -7,29 +7,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A guess assumes that all marks of a batch are new, which is true for nearly all batches of
-// most consumers. A guessed insert does not check each mark, which halves the server's cost of
-// marks. If a marker exists, the unique key rejects the whole insert, nothing has happened,
-// and the batch begins again with checks. So a batch is guessed only after a run of batches in
-// the same scope whose marks were all new. After each wrong guess, the required run doubles.
+// For most consumers, nearly all messages of a batch are new. So a batch may be guessed to be new: its markers
+// are inserted without checking each of them, which halves the server's cost of markers. If one of the markers
+// exists, the unique key rejects the whole insert, nothing is written, and the batch begins again with checks.
+// So a batch is guessed only after a number of consecutive batches in the same scope whose messages were all
+// new. After each wrong guess, this number doubles.
 const (
-	leastGuessed = 16   // minimum marks of a guessed batch; with fewer, a guess gains less than an error costs
-	firstRun     = 32   // batches in a row, all new, before the first guess of a scope
-	longestRun   = 4096 // maximum run before another guess
-	mostGuessed  = 1024 // maximum scopes to remember; with more, all are forgotten
+	leastGuessed = 16   // smallest number of marks for a guess; with fewer, a wrong guess costs more than a right one gains
+	firstRun     = 32   // number of consecutive batches with only new messages before the first guess in a scope
+	longestRun   = 4096 // largest number of such batches before another guess
+	mostGuessed  = 1024 // largest number of scopes in memory; above that, all are forgotten
 )
 
-// guesses remembers the runs of scopes. A nil guesses makes no guess.
+// guesses remembers the consecutive batches of each scope. A nil guesses makes no guess.
 type guesses struct {
 	mutex sync.Mutex
 	of    map[int64]*guess
 }
 
-// guess counts the batches of a scope in a row whose marks were all new (run), and how many
-// are required (takes).
+// guess has the number of consecutive batches of a scope with only new messages (run), and the number that is
+// required before the next guess (takes).
 type guess struct{ run, takes int }
 
-// likely reports whether the next batch of a scope should be guessed.
+// likely reports whether the next batch of a scope should be guessed to be new.
 func (g *guesses) likely(scope int64) bool {
 	if g == nil {
 		return false
@@ -40,7 +40,7 @@ func (g *guesses) likely(scope int64) bool {
 	return known != nil && known.run >= known.takes
 }
 
-// new records a batch whose marks were all new.
+// new records a batch with only new messages.
 func (g *guesses) new(scope int64) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -51,7 +51,7 @@ func (g *guesses) new(scope int64) {
 	}
 }
 
-// seen records a batch with a mark that was not new. guessed means that a guess failed.
+// seen records a batch with a message that was not new. guessed is true if a guess failed because of this.
 func (g *guesses) seen(scope int64, guessed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -72,13 +72,13 @@ func (g *guesses) known(scope int64) *guess {
 	return g.of[scope]
 }
 
-// guessable reports whether a batch may be guessed: it has enough marks in the common table,
-// none of which is a claim or has a previous identity.
+// guessable reports whether a batch may be guessed to be new: it has enough marks, the markers are in the
+// common table, and no mark belongs to a claim or has a previous identity.
 func (s *Store) guessable(m *marking) bool {
 	return s.guesses != nil && len(m.order) >= leastGuessed && len(m.order) == len(m.marks) && m.former == nil
 }
 
-// learn records how many marks of a batch were not new.
+// learn records how many messages of a batch were not new.
 func (s *Store) learn(m *marking, seen int) {
 	switch {
 	case !s.guessable(m):
@@ -89,8 +89,8 @@ func (s *Store) learn(m *marking, seen int) {
 	}
 }
 
-// counted reads how many guessed marks were written. If that is not all, something prevents
-// markers from being written, and the batch begins again with checks.
+// counted reads how many of the markers were written. If not all were written, a trigger or a rule prevents
+// the writes, and the batch begins again with checks.
 func (m *marking) counted(rows pgx.Rows) error {
 	for rows.Next() {
 		var n *int64

@@ -8,14 +8,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// allNew records this many batches of a scope whose marks were all new.
+// allNew records batches of a scope with only new messages.
 func allNew(g *guesses, scope int64, batches int) {
 	for range batches {
 		g.new(scope)
 	}
 }
 
-// wantRun checks how many batches in a row, all new, are required before a guess.
+// wantRun checks how many consecutive batches with only new messages are required before a guess.
 func wantRun(t *testing.T, g *guesses, scope int64, takes int) {
 	t.Helper()
 	allNew(g, scope, takes-1)
@@ -51,7 +51,7 @@ func TestGuessesFollowRunsOfNewBatches(t *testing.T) {
 		g := &guesses{}
 		g.seen(1, true)
 		g.seen(1, true)
-		allNew(g, 1, 12*firstRun) // twice the required run, and twice half of it
+		allNew(g, 1, 12*firstRun) // the required number goes down twice: each time after a run of twice that number
 		g.seen(1, false)
 		wantRun(t, g, 1, firstRun)
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lookAtLines returns the statement that finds the marks whose lines have waiting rows. It is
-// sent with the statements that begin the batch.
+// lookAtLines returns the statement that finds the marks whose lane has waiting rows. It is sent with the
+// statements that begin the batch.
 func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	asked := lines.Asked(marks)
 	if len(asked) == 0 {
@@ -32,7 +32,7 @@ func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	}}}
 }
 
-// entering returns the statements that write the places of rows in their lines.
+// entering returns the statements that write the places of rows in their lanes.
 func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
 	if len(all) == 0 {
 		return nil, nil
@@ -49,8 +49,8 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 	return []string{p.KnowLines, p.EnterLines}, [][]any{{names, rows}, {of, ids, lined, behind}}
 }
 
-// changeLines returns the statements that write the places of a batch's rows, and unblock the
-// next rows of lines that other rows have left.
+// changeLines returns the statements that write the places of a batch's rows in their lanes, and that unblock
+// the next rows of lanes which other rows have left.
 func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*request) {
 	texts, args := entering(b.store.sql, b.marks, all)
 	if len(left) > 0 {
@@ -73,7 +73,7 @@ func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*reques
 	return requests
 }
 
-// countFreed counts rows that the commit unblocks.
+// countFreed counts the rows that the commit unblocks.
 func (b *batch) countFreed(rows pgx.Rows) error {
 	for rows.Next() {
 		var n int64
@@ -85,8 +85,8 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// takeStreams returns the statements that lock the streams of a batch. They are sent with
-// those that begin the batch, without another round trip.
+// takeStreams returns the statements that lock the streams of a batch. They are sent with the statements that
+// begin the batch, and take no round trip of their own.
 func (b *batch) takeStreams(o store.TxOptions) []*request {
 	all := b.streams.All()
 	if len(all) == 0 {
@@ -97,7 +97,7 @@ func (b *batch) takeStreams(o store.TxOptions) []*request {
 	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, milliseconds(o.MarkLock, defaultLock)}}, take}
 }
 
-// streamLists returns the fields of streams as lists.
+// streamLists returns streams as three lists: scopes, names and last versions.
 func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64) {
 	for _, s := range all {
 		scopes, names, lasts = append(scopes, s.Scope), append(names, s.Name), append(lasts, s.Last)
@@ -105,7 +105,7 @@ func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts [
 	return scopes, names, lasts
 }
 
-// streamPrints returns the fingerprints of the streams' last contents as lists.
+// streamPrints returns the fingerprints of the streams' last messages as two lists: versions and sums.
 func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sums [][]byte) {
 	for _, s := range all {
 		version, sum := c.Print(sqlform.PrintOfStream, s.Name, s.Print)
@@ -114,7 +114,7 @@ func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sum
 	return versions, sums
 }
 
-// taken reads the positions of a batch's streams.
+// taken reads the positions of the streams in a batch.
 func (b *batch) taken(rows pgx.Rows) error {
 	all := b.streams.All()
 	for rows.Next() {
@@ -130,10 +130,10 @@ func (b *batch) taken(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// streamsTaken returns an error if a stream is missing although it was just inserted.
+// streamsTaken returns an error if a stream is missing although it was inserted just before.
 func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.streams.All())) }
 
-// beginStreams returns the statement that inserts streams that have not started.
+// beginStreams returns the statement that inserts streams that have no row yet.
 func beginStreams(sql *sqlform.Postgres, begun []*streams.Stream) *request {
 	scopes, names, lasts := streamLists(begun)
 	return &request{sql: sql.BeginStreams, args: []any{scopes, names, lasts}}

@@ -11,20 +11,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A slice is a number of statements whose answers the server sends together. Without flush
-// requests the server keeps its answers until the last, and a slow batch would look like a
-// dead connection. But flushing costs time: for a batch of 500 small statements, three
-// quarters more with a flush after each statement, a tenth after 16, and a fiftieth after 128.
-// So slices are short until the connection is known to be fast. Then the size follows from the
-// time per statement in the last exchange and perSlice.
+// A slice is a number of statements whose answers the server sends together. Without flush requests, the
+// server keeps all answers until the last one, and a slow batch would look like a dead connection. But flush
+// requests cost time. For a batch of 500 small statements, a flush after each statement costs three quarters
+// more time, a flush after 16 statements a tenth, and after 128 statements a fiftieth. So slices are short
+// until the connection is known to be fast. Then the size of a slice is chosen so that a slice takes about the
+// time perSlice.
 const (
 	leastSlice = 16
 	mostSlice  = 128
 	perSlice   = 4 * time.Millisecond
 )
 
-// sliceAfter returns the slice size after n statements took this time. sliceAfter keeps slice
-// if there were too few statements to measure.
+// sliceAfter returns the new slice size after n statements took this time. If n is too small for a
+// measurement, it returns slice.
 func sliceAfter(slice, n int, took time.Duration) int {
 	if n < leastSlice {
 		return slice
@@ -32,13 +32,11 @@ func sliceAfter(slice, n int, took time.Duration) int {
 	return min(max(leastSlice, int(time.Duration(n)*perSlice/max(took, 1))), mostSlice)
 }
 
-// mostUnsent is how many bytes of arguments are collected before they are sent. If more were
-// sent at once, the network buffers could fill up, and sending would take as long as the
-// statements.
+// mostUnsent is how many bytes of arguments are collected before they are sent. With more bytes, the network
+// buffers could fill up, and the send would last as long as the statements run.
 const mostUnsent = 64 << 10
 
-// transmit sends prepared requests without waiting for answers between them, then reads the
-// answers.
+// transmit sends prepared requests without waiting for an answer in between. Then it reads the answers.
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -66,7 +64,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if err == nil {
 		failed, err = l.answers(p, requests, slice, w, t)
 	}
-	if err == nil { // after a failure the statements after it did not run
+	if err == nil { // after a failure, the later statements did not run
 		l.known.slice = sliceAfter(slice, len(requests), time.Since(began))
 	}
 	if closing := p.Close(); err == nil {
@@ -120,8 +118,8 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	return err
 }
 
-// read passes the rows to the reader of the request and returns the reader's error, which is
-// the request's refusal. The server's error for the statement comes from closing the result.
+// read passes the rows of an answer to the function r.read. The error of that function becomes r.refusal. An
+// error of the server for the statement comes when the result is closed.
 func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
 	if r.calls() {
@@ -135,8 +133,8 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 // calls reports whether a handler's callback reads the rows.
 func (r *request) calls() bool { return r.read != nil && r.limited }
 
-// awaited are rows that a callback reads. The wait for the server runs only while the callback
-// fetches the next row, because the time between belongs to the callback.
+// awaited are rows that a handler's callback reads. The timer for the server's answer runs only while the
+// callback fetches the next row. Between two rows, the callback uses its own time.
 type awaited struct {
 	pgx.Rows
 	wait *wait
@@ -163,17 +161,16 @@ func (r *request) size() (n int) {
 	return n
 }
 
-// wait cancels a pipeline if the server is silent for too long.
+// wait cancels a pipeline if the server does not answer for too long.
 type wait struct {
 	link   *link
-	timer  *time.Timer // nil if only the context limits it
+	timer  *time.Timer // nil if only the context limits the time
 	cancel context.CancelCauseFunc
 }
 
 var errSilent = errors.New("the server did not answer")
 
-// waiting returns a context for a pipeline, which ends when an expected answer does not arrive
-// in time.
+// waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in time.
 func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	w := &wait{link: l}
 	if l.answer > 0 {
@@ -183,37 +180,37 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// sending sets the limit for sending requests: once the network buffers are full, sending
-// takes as long as the statements.
+// sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long as
+// the statements run.
 func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 
-// leastAllowance is the minimum limit for the statements of a slice together.
+// leastAllowance is the shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// next sets the limit for the next answers. A long slice, whose statements were fast, gets
-// only the limit of the shortest slice, or leastAllowance. So a dead connection is noticed
-// early, and only statements that became thousands of times slower would be mistaken for one.
+// next sets the time limit for the next answers. A long slice gets only the limit of the shortest slice, or
+// leastAllowance, because its statements were fast before. So a dead connection is noticed early. Only if
+// statements become thousands of times slower, the connection is wrongly taken for dead.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// give sets the limit for the answers to requests. most bounds the part of those statements
-// that have their own limit.
+// give sets the time limit for the answers to requests. most limits the time for those statements that have a
+// limit of their own.
 func (w *wait) give(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
 	}
 	d, bounded := w.link.allowance(requests, most)
-	if !bounded { // the statements have no limit
+	if !bounded { // no time limit is set for these statements
 		w.timer.Stop()
 		return
 	}
 	w.timer.Reset(d)
 }
 
-// allowance returns how long the answers to requests may take: the answer limit for each
-// sixteen statements of Semel, plus the limits of the handlers' statements. bounded is false
-// if those have no limit.
+// allowance returns how long the answers to requests may take: the answer limit for every sixteen of Semel's
+// own statements, plus the limits of the handlers' statements. bounded is false if the handlers' statements
+// have no limit.
 func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
@@ -240,7 +237,7 @@ func (w *wait) end() {
 	}
 }
 
-// explain adds to an error that this wait ended the pipeline.
+// explain returns an error that says so if this wait ended the pipeline; otherwise it returns err.
 func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w within %s after the time limit of its statements: %w", errSilent, w.link.answer, err)

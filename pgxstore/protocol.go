@@ -18,37 +18,36 @@ import (
 type request struct {
 	sql  string
 	args []any
-	// read, if not nil, reads the rows. Its error becomes the refusal.
+	// read, if not nil, reads the rows of the answer. Its error is stored in refusal.
 	read func(pgx.Rows) error
-	// one: the server checks that the statement changes one row.
+	// one is true if the server must check that the statement changes exactly one row.
 	one bool
-	// unmet, if not nil, is the handler's error if the check of one fails; the default is
-	// semel.PreconditionFailed.
+	// unmet, if not nil, is the handler's error if that check fails. The default is semel.PreconditionFailed.
 	unmet error
-	// kept is the name of Semel's table of which the statement must write a row, if the server
-	// checks that; see sqlform.SwallowedError.
+	// kept is set if the statement must write a row of one of Semel's tables and the server checks that. It is
+	// the name of the table; see sqlform.SwallowedError.
 	kept string
-	// limited: the server limits the run time of the statement.
+	// limited is true if the server limits the run time of the statement.
 	limited bool
-	// own: the statement uses Semel's tables only.
+	// own is true if the statement uses only Semel's tables.
 	own bool
 	// text is the statement as the handler wrote it.
 	text string
 	tag  pgconn.CommandTag
-	// refusal is the error of read.
+	// refusal is the error of the function read; nil if read accepted the rows.
 	refusal error
 
 	statement *pgconn.StatementDescription
 	encoded
 }
 
-// encoded contains arguments in their wire format, and the formats of the result columns.
+// encoded has the arguments in their wire format, and the formats of the result columns.
 type encoded struct {
 	values          [][]byte
 	formats, answer []int16
 }
 
-// none is the index of a failure without a request.
+// none is used as index of the failed request if the failure belongs to no request.
 const none = -1
 
 // link is a connection of the pool while a batch uses it.
@@ -57,32 +56,31 @@ type link struct {
 	pg    *pgconn.PgConn
 	mode  pgx.QueryExecMode
 	known *known
-	// answer limits the time of an answer, in addition to the limits of the statements; 0
-	// means that only the context limits it.
+	// answer is the time limit for an answer, in addition to the limits of the statements. If answer is 0,
+	// only the context limits the time.
 	answer time.Duration
-	// statement is the server's limit for a limited statement; 0 means none.
+	// statement is the server's time limit for a limited statement; 0 means none.
 	statement time.Duration
-	// untraced: the tracer panicked.
+	// untraced is true after the tracer has panicked.
 	untraced bool
 }
 
-// known is the store's record of a connection: its prepared statements by text, and its
-// configuration.
+// known is what the store knows about a connection: its prepared statements by text, and its configuration.
 type known struct {
 	mode       pgx.QueryExecMode
 	tracer     pgx.QueryTracer // nil if there is none
 	most       int
 	number     int
 	statements map[string]*pgconn.StatementDescription
-	// stale: the server rejected one of the prepared statements.
+	// stale is true if the server rejected one of the prepared statements.
 	stale bool
-	// exchanges counts pipelines. When it reaches renewal, the statements are prepared again.
+	// exchanges is the number of pipelines. When it reaches renewal, the statements are prepared again.
 	exchanges, renewal int
-	// altered: the connection's settings differ from the defaults, so that only a write shows
-	// whether it can write.
+	// altered is true if the settings of the connection differ from the defaults. Then only a write shows
+	// whether the connection can write.
 	altered bool
-	// ones caches the texts of statements that must change one row, by the handler's text; at
-	// most most.
+	// ones maps the text of a handler's statement to another text, in which the server itself checks that the
+	// statement changes exactly one row. ones is a cache with at most most entries.
 	ones map[string]string
 	// slice is the slice size for the next pipeline; 0 before the first.
 	slice int
@@ -104,11 +102,11 @@ func newLink(conn *pgx.Conn) *link {
 	return &link{conn: conn, pg: conn.PgConn(), mode: k.mode, known: k}
 }
 
-// leastKnown is the minimum number of prepared statements that a connection keeps.
+// leastKnown is the smallest number of prepared statements that a connection may keep.
 const leastKnown = 64
 
-// named reports whether prepared statements have names. Names do not work behind a pooler in
-// transaction mode.
+// named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
+// work.
 func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 
 // described reports whether the server is asked for the types of arguments.
@@ -116,10 +114,10 @@ func (l *link) described() bool {
 	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
 }
 
-// exchange sends the requests together and reads the answers in order. That takes one round
-// trip, and another one if a statement is not prepared on this connection yet. An error of a
-// statement belongs to the request at failed, and the requests after it did not run. A refusal
-// is stored in its request and does not stop the others.
+// exchange sends the requests together and reads the answers in order. This takes one round trip, and another
+// one if a statement is not prepared on this connection yet. If a statement fails, failed is the index of its
+// request, and the later requests did not run. If the function read of a request returns an error, the other
+// requests continue.
 func (l *link) exchange(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.ready(ctx, requests); err != nil {
 		return failed, err
@@ -127,7 +125,7 @@ func (l *link) exchange(ctx context.Context, requests []*request) (failed int, e
 	return l.transmit(ctx, requests)
 }
 
-// ready does everything that can fail before the first request is sent.
+// ready does all work that can fail before the first request is sent.
 func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.rewrite(ctx, requests); err != nil {
 		return failed, err
@@ -138,12 +136,11 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 	return l.encode(requests)
 }
 
-// errCopy rejects COPY, because the server would send or expect data in the middle of the
-// pipeline.
+// errCopy rejects COPY, because with COPY the server sends or expects data in the middle of the pipeline.
 var errCopy = errors.New("COPY cannot be sent together with other statements: use a handler of pgx.Tx and its Conn().CopyFrom, or an insert of several rows")
 
-// rewrite lets arguments such as pgx.NamedArgs change their statement. rewrite rejects
-// statements that cannot be sent in a pipeline.
+// rewrite lets arguments such as pgx.NamedArgs change their statement. It rejects statements that cannot be
+// sent in a pipeline.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
 		if _, prepared := l.known.statements[r.sql]; !prepared && sqltext.Postgres().Copies(r.sql) {
@@ -177,8 +174,8 @@ func (l *link) send(p *pgconn.Pipeline, r *request) {
 	}
 }
 
-// prepare prepares the statements that are new on this connection. If the cache is full, it is
-// cleared, and all statements of these requests are prepared.
+// prepare prepares the statements that are not prepared on this connection yet. If the cache is full, prepare
+// clears the cache, and prepares all statements of these requests.
 func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
 	if !l.described() {
 		return none, nil
@@ -202,13 +199,13 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 	return none, nil
 }
 
-// firstRenewal is how many pipelines a connection sends before it prepares its statements
-// again.
+// firstRenewal is how many pipelines a connection sends before it prepares its statements again for the first
+// time.
 const firstRenewal = 256
 
-// outgrown counts a pipeline, and reports whether the statements should be planned again. The
-// server keeps a plan until the table is analyzed, and a plan for a tiny table reads the whole
-// table. The interval doubles each time, so this costs only a few round trips in the life of a
+// outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps
+// the plan of a prepared statement until the table is analyzed, and a plan from the time when the table was
+// tiny reads the whole table. The interval doubles each time, so this costs only a few round trips per
 // connection.
 func (k *known) outgrown() bool {
 	k.exchanges++
@@ -219,8 +216,8 @@ func (k *known) outgrown() bool {
 	return true
 }
 
-// missing returns the texts of the requests that are not in known, each once, and for each
-// text the first request that has it.
+// missing returns the texts of the requests that are not in known, each text once. first has the index of the
+// first request with each text.
 func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
 	for i, r := range requests {
 		if known[r.sql] != nil {
@@ -237,7 +234,7 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 	return first, texts
 }
 
-// describe prepares the texts in one round trip. full frees the old statements first.
+// describe prepares the texts in one round trip. If full is true, it first frees the old statements.
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -277,10 +274,9 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// names returns names for new statements, empty if statements have no names. A name contains a
-// hash of the text. Behind a pooler that does not track names, another client may have
-// prepared another statement under the same number; the hash prevents that the server runs the
-// wrong one.
+// names returns names for new statements. The names are empty if statements have no names. A name contains a
+// hash of the text: behind a pooler that does not track names, another client may have prepared another
+// statement with the same number. Because of the hash, the server cannot run the wrong statement.
 func (l *link) names(texts []string) []string {
 	names := make([]string, len(texts))
 	for i, text := range texts {
@@ -306,8 +302,8 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	return forgotten
 }
 
-// encode encodes the arguments of all requests before anything is sent, so that an argument
-// that cannot be encoded does not affect other requests.
+// encode encodes the arguments of all requests before anything is sent. So an argument that cannot be encoded
+// does not affect other requests.
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder
@@ -328,7 +324,7 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 	return none, nil
 }
 
-// arena stores encoded arguments. arena copies what a pgx builder encoded, because the builder
+// arena stores encoded arguments. It copies the arguments that a pgx builder encoded, because the builder
 // reuses its memory. Slices stay valid when the arena grows. Each connection has one arena.
 type arena struct {
 	bytes   []byte
@@ -336,10 +332,10 @@ type arena struct {
 	formats []int16
 }
 
-// mostKept limits the memory that an arena keeps between batches.
+// mostKept is the largest memory that an arena keeps between batches.
 const mostKept = 1 << 20
 
-// empty removes the arguments that were sent.
+// empty removes the arguments that were sent before.
 func (a *arena) empty() *arena {
 	if cap(a.bytes) > mostKept {
 		*a = arena{}
@@ -349,7 +345,7 @@ func (a *arena) empty() *arena {
 	return a
 }
 
-// answer returns the result formats for the columns of a statement.
+// answer returns the formats for the result columns of a statement.
 func (a *arena) answer(types *pgtype.Map, s *pgconn.StatementDescription) []int16 {
 	at := len(a.formats)
 	for i := range s.Fields {

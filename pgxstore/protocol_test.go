@@ -19,7 +19,8 @@ func TestStatementsArePreparedAgainAtDoublingIntervals(t *testing.T) {
 	}
 }
 
-// Behind a pooler that does not track prepared statements, two clients see each other's.
+// Behind a pooler that does not track prepared statements, one client can see the prepared statements of
+// another client.
 func TestStatementNamesAreUnique(t *testing.T) {
 	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}
 	inserts, deletes := "insert into orders values ($1)", "delete from orders where item = $1"

@@ -16,65 +16,63 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Queue collects the statements of one message. They are sent together, in order, after the
-// handlers of the batch have returned. A statement that fails is charged to the message that
-// queued it, and its batch rolls back. A handler must not keep its Queue.
+// Queue collects the statements of one message. After the handlers of the batch have returned, all statements
+// are sent together, in order. If a statement fails, the message that queued it is charged, and the batch
+// rolls back. A handler must not use its Queue after it has returned.
 type Queue struct {
 	to   queueing
 	mark int
 }
 
-// queueing receives the statements of a Queue: an open batch, or a claim whose transaction
-// opens later.
+// queueing receives the statements of a Queue. It is an open batch, or a claim whose transaction begins later.
 type queueing interface {
 	take(mark int, r *request)
-	// willRead announces a callback that reads rows; call runs it.
+	// willRead announces a callback that reads rows; call runs the callback.
 	willRead()
 	call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error
-	// err returns an error if no more statements are accepted.
+	// err returns an error if no further statements are accepted.
 	err() error
 }
 
-// Exec queues a statement whose result is not needed.
+// Exec queues a statement without reading its result.
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
-// ExecOne queues an insert, update or delete that must change exactly one row. Otherwise its
-// message ends as after semel.PreconditionFailed. The server checks the count, so this takes
-// no round trip, but costs the server about as much as the statement itself. The statement
-// must not have RETURNING, and must not begin with a WITH that changes rows: use Query for
-// those, and for MERGE.
+// ExecOne queues an insert, update or delete that must change exactly one row. Otherwise the message ends as
+// after semel.PreconditionFailed. The server checks the count. So the check takes no round trip, but costs the
+// server about as much as the statement itself. The statement must not have RETURNING, and must not begin with
+// a WITH that changes rows. Use Query for such statements, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
 
-// ExecOneOr is ExecOne, but the message ends with err, such as semel.Park, if the statement
-// does not change exactly one row.
+// ExecOneOr does the same as ExecOne, but if the statement does not change exactly one row, the message ends
+// with err, such as semel.Park.
 func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql, unmet: err})
 }
 
-// Query queues a statement whose rows Do reads.
+// Query queues a statement with rows. Pass the function that reads the rows to Query.Do.
 func (q *Queue) Query(sql string, args ...any) *Query {
 	r := &request{sql: sql, args: args}
 	q.to.take(q.mark, r)
 	return &Query{request: r, queue: q}
 }
 
-// Err returns an error if the batch accepts no more statements; statements queued after that
-// are never sent.
+// Err returns an error if the batch accepts no further statements. Statements that are queued after that are
+// never sent.
 func (q *Queue) Err() error { return q.to.err() }
 
-// Query is a queued statement whose rows are read.
+// Query is a queued statement with rows to read.
 type Query struct {
 	request *request
 	queue   *Queue
 }
 
-// Do sets the function that reads the rows. The function runs after the handlers of the whole
-// batch, when the rows have arrived and before COMMIT is sent. Do may queue more statements,
-// which are sent next. Its error counts as an error of the message's handler. The handler's
-// timeout applies: if the function runs longer, its connection is closed, and its worker stays
-// busy until it returns. Do must not keep the rows.
+// Do sets the function that reads the rows. The function runs after the handlers of the whole batch, when the
+// rows have arrived and before COMMIT is sent. The function may queue more statements, which are sent next.
+// Its error counts as an error of the message's handler. The handler's timeout applies: if the function runs
+// longer, the connection is closed, and the worker stays busy until the function returns. The function must
+// not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
 	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
 	q.queue.to.willRead()
@@ -84,14 +82,13 @@ func (q *Query) Do(read func(rows pgx.Rows) error) {
 type queued struct {
 	*batch
 	statements []charged
-	queued     int  // the number of queued statements
-	reads      bool // a callback reads rows
-	ender      int  // the mark whose handler tried to end the transaction
+	queued     int  // number of queued statements
+	reads      bool // true if a callback reads rows
+	ender      int  // mark whose handler tried to end the transaction
 	begins     func(mark int) (ended func())
 }
 
-// take implements queueing. A statement that would end the transaction makes the batch fail;
-// see sendable.
+// take implements queueing. If a statement would end the transaction, the batch fails; see sendable.
 func (b *queued) take(mark int, r *request) {
 	if r.one {
 		r.sql = b.one(r.text)
@@ -124,10 +121,10 @@ func (b *queued) Queued() int { return b.queued }
 // Tx implements store.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
-// Commit implements store.Batch. The queued statements are sent with COMMIT, or before it if a
-// callback reads their rows.
+// Commit implements store.Batch. The queued statements are sent with COMMIT. If a callback reads rows, they
+// are sent before COMMIT.
 func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
-	if b.reads && !b.guarded { // so that effects are written before COMMIT is sent
+	if b.reads && !b.guarded { // effects will be written before COMMIT is sent
 		b.guarded = true
 		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, store.NoCulprit})
 	}
@@ -149,7 +146,7 @@ func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, append(b.statements, last...))
 }
 
-// read sends the queued statements and runs the callbacks, which may queue more.
+// read sends the queued statements and runs the callbacks. Callbacks may queue more statements.
 func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
 		return store.NoCulprit, err
@@ -165,19 +162,19 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	for i := range statements {
 		refusal := requests[i].refusal
 		switch {
-		case errors.Is(refusal, errSlow): // also if the connection was closed for that reason
+		case errors.Is(refusal, errSlow): // also if the connection was closed because of the timeout
 			return statements[i].mark, &handlerError{refusal, store.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
-		case i == failed && err != nil: // later statements only failed because of this one
+		case i == failed && err != nil: // later statements failed only because of this one
 			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
 	return store.NoCulprit, err
 }
 
-// mostRounds limits how often the callbacks of a batch may queue statements with callbacks; a
-// callback that always queues itself would block its lane forever.
+// mostRounds is how many times the callbacks of a batch may queue statements with callbacks. Without this
+// limit, a callback that always queues itself again would block its lane forever.
 const mostRounds = 100
 
 var errEndless = &storeError{"the callbacks of a queue", store.ClassPermanent,
@@ -188,10 +185,10 @@ var (
 	errSlow   = errors.New("the callback ran longer than the handler's timeout")
 )
 
-// call runs a callback like a handler: a panic, runtime.Goexit and a timeout are failures of
-// its message. The callback has its own goroutine, so that Goexit does not end the goroutine
-// of the batch. If the callback does not return in time, the engine closes the connection, but
-// call still waits for it, because it may be using its rows.
+// call runs a callback like a handler: a panic, runtime.Goexit and a timeout are failures of its message. The
+// callback has a goroutine of its own, so that Goexit does not end the goroutine of the batch. If the callback
+// does not return in time, the consumer closes the connection. call still waits for the callback, because it
+// may be using the rows.
 func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
 	began := time.Now()
 	ended := func() {}

@@ -20,65 +20,63 @@ import (
 type Options struct {
 	// Schema is the schema of the tables; the default is "public".
 	Schema string
-	// Prefix is the start of every table name; the default is "semel_".
+	// Prefix is the beginning of every table name; the default is "semel_".
 	Prefix string
-	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data that was
-	// written without it stays readable.
+	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data from the time before
+	// encryption stays readable.
 	Cipher store.Cipher
-	// EncryptedSince, if not zero, is the time from which rows of the inbox in plain text are
-	// rejected and fingerprints are encrypted; see sqlstore.Options.
+	// EncryptedSince, if not zero, is the time from which the store rejects inbox rows in plain text and
+	// encrypts fingerprints; see sqlstore.Options.
 	EncryptedSince time.Time
-	// Isolation is the isolation level of every batch's transaction. The default is read
-	// committed, regardless of the server's default. With the other levels, a copy of a
-	// message that is processed elsewhere at the same time makes the whole batch run again.
+	// Isolation is the isolation level of each batch's transaction. The default is read committed, whatever
+	// the default of the server is. With the other levels, the whole batch runs again if another batch handles
+	// a copy of one of its messages at the same time.
 	Isolation pgx.TxIsoLevel
-	// Listen, if set, is the connection string of an additional connection on which the
-	// consumers are notified at once of due rows in their inbox. Without it they poll.
-	// Notifications are sent over the pool. The connection must lead to the database server
-	// itself: behind a pooler in transaction mode no notification arrives, and Listen returns
-	// an error.
+	// Listen, if set, is the connection string of an additional connection. On this connection the consumers
+	// are notified at once of rows in their inbox that can be claimed. Without Listen, consumers poll.
+	// Notifications are sent over the pool. The connection must lead to the database server itself: behind a
+	// pooler in transaction mode no notification arrives, and the method Listen returns an error.
 	Listen string
 }
 
-// Store keeps markers and rows in the tables of a PostgreSQL database, in the same transactions
-// as the effects of handlers, which get a pgx.Tx. Store is safe for concurrent use. A batch
-// holds one connection of the pool from Begin to its end, and any other call holds one while it
-// runs. The caller's context limits the wait for a connection. The caller closes the pool.
+// Store keeps markers and rows in the tables of a PostgreSQL database, in the same transactions as the effects
+// of handlers, which get a pgx.Tx. Store is safe for concurrent use. A batch holds one connection of the pool
+// from Begin to its end, and any other call holds one connection while it runs. The caller's context limits
+// the wait for a connection. The caller closes the pool.
 //
-// In addition to the methods listed here, a Store has those of store.Inbox, store.Leases,
-// store.Reaper, keystore.Store, source.PositionStore and laneoffset.Store, as sqlstore has
-// them.
+// In addition to the methods listed here, a Store has the methods of store.Inbox, store.Leases, store.Reaper,
+// keystore.Store, source.PositionStore and laneoffset.Store; sqlstore implements them.
 //
-// Migrate creates the tables, and Status and Check inspect them. Rows lists parked messages
-// and other rows of the inbox, Discard closes rows, and Requeue retries them.
+// Migrate creates the tables, and Status and Check inspect them. Rows lists parked messages and other inbox
+// rows, Discard closes rows, and Requeue retries them.
 type Store struct {
 	tables
 	pool  *pgxpool.Pool
 	begin string
 	sql   *sqlform.Postgres
-	// adopted: the statements also use a table of the user, so that advice about Semel's
-	// tables may be wrong.
+	// adopted is true if the statements also use a table of the user. Then advice about Semel's tables may be
+	// wrong.
 	adopted bool
-	// days are the statements of a table with daily partitions; nil without such a table.
+	// days has the statements for a table with daily partitions; nil without such a table.
 	days    *sqlform.Dated
 	guesses *guesses
 }
 
-// Limits implements store.TxStore. The connections are those of the pgx pool.
+// Limits implements store.TxStore. Connections is the size of the pgx pool.
 func (s *Store) Limits() store.Limits {
 	l := s.inner.Limits()
 	l.Connections = int(s.pool.Config().MaxConns)
 	return l
 }
 
-// New returns a store in the database of the pool. New creates nothing and sends no statement:
-// see Migrate and Check. For rare operations it opens a database/sql handle over the pool,
-// which stays open until the process ends: that costs one waiting goroutine, and no connection
-// while idle. The handle is never closed, because the end of the last call cannot be known.
+// New returns a store in the database of the pool. New sends no statement and creates no tables: see Migrate
+// and Check. For rare operations it opens a database/sql handle over the pool, which stays open until the
+// process ends. The handle costs one waiting goroutine, and no connection while idle. It is never closed,
+// because the store cannot know when the last call has ended.
 //
-// Statements are prepared once per connection. Behind a pooler in transaction mode, such as
-// PgBouncer, open the pool with default_query_exec_mode=cache_describe or exec, which create
-// no named statements on the server.
+// Statements are prepared once per connection. Behind a pooler in transaction mode, such as PgBouncer, open
+// the pool with default_query_exec_mode=cache_describe or exec: these modes create no named statements on the
+// server.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if o.Isolation == "" {
 		o.Isolation = pgx.ReadCommitted
@@ -101,12 +99,13 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{tables: tables{inner, inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
 }
 
-// Queued returns the same store for handlers that queue their statements. Both may be used at
-// the same time.
+// Queued returns the same store for handlers that queue their statements. Both forms may be used at the same
+// time.
 func (s *Store) Queued() *QueuedStore { return &QueuedStore{tables: s.tables, direct: s} }
 
-// Adopt returns a store for one consumer that writes its markers in a table of the user as
-// well as in Semel's; see sqlstore.Store.Adopt, also for the errors. Its Queued does so, too.
+// Adopt returns a store for one consumer. It writes the consumer's markers to Semel's table, and also to a
+// table of the user; see sqlstore.Store.Adopt, also for the errors. The method Queued of the returned store
+// does the same.
 func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	inner, err := s.inner.Adopt(ctx, a)
 	if err != nil {
@@ -115,9 +114,9 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
 }
 
-// QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round
-// trips: one opens the transaction and writes the marks, and one sends all queued statements
-// with COMMIT. Callbacks that read rows take one more, and markers that exist already another.
+// QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round trips: one opens the
+// transaction and writes the markers, and one sends all queued statements with COMMIT. If callbacks read rows,
+// a batch takes one more. If some of the markers exist already, it takes another one.
 type QueuedStore struct {
 	tables
 	direct *Store
@@ -138,7 +137,7 @@ func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []stor
 // Classify implements store.TxStore.
 func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
 
-// one returns the statement in a form that fails unless it changes one row.
+// one returns a form of the statement that fails unless the statement changes exactly one row.
 func (b *batch) one(sql string) string {
 	if text, ok := b.known.ones[sql]; ok {
 		return text
@@ -151,8 +150,8 @@ func (b *batch) one(sql string) string {
 	return text
 }
 
-// One returns the text that Queue.ExecOne sends for a statement, for callers that prepare it
-// at startup.
+// One returns the text that Queue.ExecOne sends for a statement, for callers that prepare that text at
+// startup.
 func (s *Store) One(statement string) string {
 	return strings.Replace(s.sql.ExecOne, "{statement}", sqltext.Postgres().Bare(statement), 1)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// inherited are the methods of sqlstore that the stores use unchanged.
+// inherited has the methods that the stores take from sqlstore without a change.
 type inherited interface {
 	store.Inbox
 	store.Leases
@@ -43,72 +43,68 @@ type inherited interface {
 	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
-// tables are Semel's tables in the pool's database. sqlstore implements the operations outside
-// of batches.
+// tables are Semel's tables in the pool's database. sqlstore implements the operations outside of batches.
 type tables struct {
 	inherited
 	inner    *sqlstore.Store
 	exchange *exchange
 }
 
-// Migrate applies the missing migrations, each in its own transaction, and returns their
-// names. Several processes may call it at once. After an error, the returned migrations are
-// applied and the others are not. Migrate rejects a database in which the tables would not
-// work, before it creates anything, and a schema of a later major version; the error wraps
-// semel.ErrSchema. Migrate does not inspect existing tables: see Check.
+// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several
+// processes may call Migrate at the same time. After an error, the returned migrations are applied and the
+// others are not. Before it creates anything, Migrate checks whether the tables can work in this database, and
+// whether the schema has a later major version; in both cases the error wraps semel.ErrSchema. Migrate does
+// not inspect existing tables: see Check.
 func (t *tables) Migrate(ctx context.Context) (applied []string, err error) {
 	return t.inner.Migrate(ctx)
 }
 
-// Status returns every migration that this release knows or the database has, in order. A
-// migration with another content, or of a later major version, is an error that wraps
-// semel.ErrSchema; in the latter case the migrations are returned, too.
+// Status returns every migration that this release knows or the database has, in order. If a migration in the
+// database has other content, or belongs to a later major version, the error wraps semel.ErrSchema. In the
+// case of a later version, Status returns the migrations together with the error.
 func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 	return t.inner.Status(ctx)
 }
 
-// Print writes the SQL of all migrations and of their records, for teams that apply it with
-// another tool. Print does not access the database.
+// Print writes the SQL of all migrations, for teams that apply the SQL with another tool. The SQL also writes
+// the records of the migrations. Print does not access the database.
 func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 
-// Check implements admin.SchemaChecker: it reports whether the tables fit this release and
-// still have everything that exactly-once processing needs. Its error names every fault with
-// its remedy, and wraps semel.ErrSchema. Check changes nothing.
+// Check implements admin.SchemaChecker: it reports whether the tables fit this release and still have
+// everything that exactly-once processing needs. The error names every fault and its remedy, and wraps
+// semel.ErrSchema. Check changes nothing.
 func (t *tables) Check(ctx context.Context) error { return t.inner.Check(ctx) }
 
-// Setup runs the user's statements once, in one transaction with a record of their hash, and
-// reports whether it ran them. name is for people. After an error nothing of them ran, unless
-// the error says otherwise; see sqlstore.Store.Setup.
+// Setup runs the user's statements once, in one transaction with a record of their hash. ran is true if this
+// call ran the statements. name is only for people. For the state after an error, see sqlstore.Store.Setup.
 func (t *tables) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	return t.inner.Setup(ctx, name, statements)
 }
 
-// Seed marks the ids of another table as applied, for a consumer that replaces other code.
-// After an error or the end of ctx, the ids seeded so far stay, and the next call continues
-// after them; see sqlstore.Store.Seed.
+// Seed writes markers for the ids in another table: each id counts as applied. It is for a consumer that
+// replaces other code. After an error or the end of ctx, the ids that were seeded so far stay, and the next
+// call continues after them; see sqlstore.Store.Seed.
 func (t *tables) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
 	return t.inner.Seed(ctx, o)
 }
 
-// Rows implements store.Inbox: it returns rows of the inbox by number. A limit of 0 means
-// 1,000.
+// Rows implements store.Inbox: it returns inbox rows, ordered by number. A limit of 0 means 1,000.
 func (t *tables) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	return t.inner.Rows(ctx, f)
 }
 
-// Discard implements store.Inbox: it closes rows, with their markers and a record of each act.
+// Discard implements store.Inbox: it closes rows and their markers, and writes an audit record for each row.
 func (t *tables) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	return t.inner.Discard(ctx, a, rows...)
 }
 
-// Requeue implements admin.Requeuer: it makes rows due now.
+// Requeue implements admin.Requeuer: it schedules rows to run now.
 func (t *tables) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	return t.inner.Requeue(ctx, a, rows...)
 }
 
-// PrintReaper writes SQL that creates a procedure that works as a reaper, and the calls of it
-// for these consumers, for a scheduler in the database. PrintReaper does not access the
-// database.
+// PrintReaper writes SQL for a scheduler in the database: it creates a procedure that removes old data, and
+// calls the procedure for each of these consumers. PrintReaper does not access the database.
 func (t *tables) PrintReaper(w io.Writer, consumers []string) error {
 	return t.inner.PrintReaper(w, consumers)
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// trace reports statements that are sent together to the tracer of the pool's connections,
-// each once, as pgx does: as a batch, or as queries if the tracer does not support batches. A
-// nil trace reports nothing.
+// trace reports statements that are sent together to the tracer of the pool's connections. Each statement is
+// reported once, as pgx does: as part of a batch, or as a query if the tracer does not support batches. A nil
+// trace reports nothing.
 type trace struct {
 	ctx      context.Context
 	link     *link
 	wait     *wait
-	batches  pgx.BatchTracer // nil if each statement is a query
+	batches  pgx.BatchTracer // nil if each statement is reported as a query
 	queries  pgx.QueryTracer
 	requests []*request
-	of       []context.Context // the contexts of queries
+	of       []context.Context // contexts of the queries
 	answered int
 	reading  time.Time
 }
 
-// told calls the tracer. The wait is paused meanwhile, so the caller has to call next if it
-// still expects answers. If the tracer panics, it is not called again in this batch; the batch
-// must not fail, because it may be committed already.
+// told calls the tracer. The wait is paused meanwhile. So the caller must call next if it expects further
+// answers. If the tracer panics, it is not called again in this batch. The batch must not fail then, because
+// it may be committed already.
 func (l *link) told(w *wait, call func()) {
 	if l.untraced {
 		return
@@ -62,7 +62,7 @@ func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context
 	return ctx, t
 }
 
-// reads records that the next answer is being read.
+// reads records that the next answer is about to be read.
 func (t *trace) reads() {
 	if t != nil {
 		t.reading = time.Now()
@@ -85,7 +85,7 @@ func (t *trace) answer(err error) {
 	})
 }
 
-// end ends the trace. Queries without an answer end with err.
+// end ends the trace. Queries that got no answer end with err.
 func (t *trace) end(err error) {
 	switch {
 	case t == nil:
@@ -98,8 +98,8 @@ func (t *trace) end(err error) {
 	}
 }
 
-// tracePreparing reports statements that are prepared together. The returned function ends the
-// reports; statements before failed were prepared.
+// tracePreparing reports statements that are prepared together. The returned function ends the reports: the
+// statements before failed were prepared.
 func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {

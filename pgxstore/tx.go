@@ -12,23 +12,23 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// tx is the pgx.Tx of a handler. The handler cannot end it.
+// tx is the pgx.Tx that a handler gets. The handler cannot end it.
 type tx struct {
 	batch      *batch
 	savepoints int
 }
 
-// ErrEndsItself is returned by the handler's own Commit. The batch commits, with the marker,
-// after the handler has returned nil.
+// ErrEndsItself is the error of Commit in a handler. The batch commits the transaction, together with the
+// marker, after the handler has returned nil.
 var ErrEndsItself = errors.New("pgxstore: a handler's transaction is committed by its batch: return nil to commit, an error to roll back")
 
 func (t *tx) Commit(context.Context) error { return ErrEndsItself }
 
-// Rollback does nothing, so that a deferred Rollback after success is harmless. To roll back,
-// a handler returns an error.
+// Rollback does nothing, so that a deferred Rollback after success causes no harm. To roll back, a handler
+// returns an error.
 func (t *tx) Rollback(context.Context) error { return pgx.ErrTxClosed }
 
-// Begin sets a savepoint. The returned Tx can roll back to it.
+// Begin sets a savepoint. The returned Tx can roll back to that savepoint.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	t.savepoints++
 	p := &savepoint{tx: t, name: "semel_" + strconv.Itoa(t.savepoints)}
@@ -95,7 +95,7 @@ func (t *tx) LargeObjects() pgx.LargeObjects {
 
 func (t *tx) Conn() *pgx.Conn { return t.batch.link.conn }
 
-// savepoint is a part of a handler's transaction that can be rolled back alone.
+// savepoint is a part of a handler's transaction that can be rolled back separately.
 type savepoint struct {
 	*tx
 	name  string
@@ -119,7 +119,7 @@ func (p *savepoint) end(ctx context.Context, how string) error {
 	return nil
 }
 
-// failedRows are rows, or a row, that return an error.
+// failedRows are rows, or a single row, that only return an error.
 type failedRows struct{ err error }
 
 func (f failedRows) Close()                                       {}
@@ -133,7 +133,7 @@ func (f failedRows) RawValues() [][]byte                          { return nil }
 func (f failedRows) Conn() *pgx.Conn                              { return nil }
 func (f failedRows) TypeMap() *pgtype.Map                         { return nil }
 
-// failedResults are the results of a batch that was not sent.
+// failedResults are the results of a pgx batch that was not sent.
 type failedResults struct{ err error }
 
 func (f failedResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Durable implements keystore.Store. Durable returns the durability that New determined; for a
-// cluster, that of its least durable node.
+// Durable implements keystore.Store. It returns the durability that New determined. For a cluster, that is the
+// durability of the least durable node.
 func (s *Store) Durable() (d keystore.Durability, why string) { return s.durable, s.why }
 
-// read determines the durability of the server, or uses the declared one if the server does not
-// report its settings.
+// read determines the durability of the server. If the server does not report its settings, read uses the
+// declared durability.
 func (s *Store) read(ctx context.Context, o Options) error {
 	nodes := s.client.Nodes()
 	names := make([]string, 0, len(nodes))
@@ -43,11 +43,10 @@ func (s *Store) read(ctx context.Context, o Options) error {
 	return nil
 }
 
-// settings are the server's settings that affect whether keys survive. An empty value is
-// unknown.
+// settings has the settings of the server on which the survival of keys depends. An empty value is unknown.
 type settings map[string]string
 
-// settingsOf reads the settings from CONFIG, and from INFO, which managed services also answer.
+// settingsOf reads the settings from CONFIG and from INFO. Managed services answer INFO, too.
 func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	known := settings{}
 	for _, section := range []string{"memory", "persistence", "replication", "cluster"} {
@@ -75,7 +74,8 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	return known, nil
 }
 
-// judge returns the durability of a server with these settings, and the setting that decides.
+// judge returns the durability of a server with these settings. why names the setting on which the result
+// depends.
 func (s settings) judge() (d keystore.Durability, why string) {
 	switch {
 	case s["maxmemory_policy"] == "" || s["aof_enabled"] == "":

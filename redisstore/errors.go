@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Error is an error of Redis or of the connection to it. If Code is set, the server rejected
-// the step and nothing was done. Otherwise it is unknown whether the step was done.
+// Error is an error of Redis or of the connection to Redis. If Code is set, the server rejected the step and
+// nothing was done. Otherwise it is unknown whether the step was done.
 type Error struct {
 	// Step is the step that failed: "claim", "extend", "end", "read settings".
 	Step string
-	// Code is the first word of the server's error: "READONLY", "OOM". It is empty if the
-	// error is not the server's.
+	// Code is the first word of the server's error, such as "READONLY" or "OOM". It is empty if the error does
+	// not come from the server.
 	Code string
 	Err  error
 }
 
-// Error returns what failed and what to do.
+// Error returns a text that says what failed and what to do.
 func (e *Error) Error() string {
 	if remedy := remedies[e.Code]; remedy != "" {
 		return fmt.Sprintf("redisstore: %s: %v; %s", e.Step, e.Err, remedy)
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 // Unwrap returns the client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// remedies say, for each error code, what is wrong and what to do.
+// remedies says, for each error code, what is wrong and what to do.
 var remedies = map[string]string{
 	"READONLY":    "this server is a replica: a failover is running, or the address is wrong",
 	"LOADING":     "the server is loading its data after a start; wait",
@@ -59,8 +59,8 @@ func failed(step string, err error) error {
 	return e
 }
 
-// Classify implements keystore.Store. Every error is temporary, except a key that another program has
-// written.
+// Classify implements keystore.Store. Every error is temporary, except the error for a key that another
+// program has written.
 func (s *Store) Classify(err error) store.Class {
 	var e *Error
 	switch {

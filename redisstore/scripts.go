@@ -10,7 +10,7 @@ import (
 //go:embed keys.lua
 var text string
 
-// scripts are the Lua scripts, one for each step. Each begins with the part that all share.
+// scripts has one Lua script for each step. Each script begins with a part that all of them share.
 type scripts struct{ claim, extend, end *rueidis.Lua }
 
 func load() scripts {

@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// This store does not report seen claims, so ClaimKey rejects a claim that refers to one,
-// before it asks the server.
+// This store has no abandoned keys, so ClaimKey rejects a claim with Seen before it sends a request.
 func TestAClaimWithSeenIsRejected(t *testing.T) {
 	c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour, Seen: 1}
 	if _, err := (&Store{}).ClaimKey(t.Context(), c); !errors.Is(err, semel.ErrUnsupported) {

@@ -19,21 +19,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Options set the names of keys, and the durability of servers that do not report it.
+// Options sets the names of keys. It also declares the durability of servers that do not report their
+// settings.
 type Options struct {
-	// Prefix begins the name of every key; default "semel".
+	// Prefix is the beginning of every key's name; default "semel".
 	Prefix string
-	// HashTag, if not empty, follows the prefix in braces. All keys are then in one slot of the
-	// cluster, on one node.
+	// HashTag, if not empty, follows the prefix in braces. Then all keys are in one slot of the cluster, on
+	// one node.
 	HashTag string
-	// Declared, if not zero, is the durability of a server that does not report its settings, such as
-	// a managed service; Because is the reason. What the server reports takes precedence.
+	// Declared, if not zero, is the durability of a server that does not report its settings, such as a
+	// managed service. Because is the reason for this value. If the server reports its settings, Declared is
+	// ignored.
 	Declared keystore.Durability
 	Because  string
 }
 
-// Store is a keystore.Store in Redis: a single server, Sentinel, or Cluster, depending on the client.
-// Create it with New. Store is safe for concurrent use; concurrent calls share a pipeline.
+// Store is a keystore.Store in Redis. Depending on the client, it uses a single server, Sentinel, or Cluster.
+// Create a Store with New. Store is safe for concurrent use; concurrent calls share a pipeline.
 type Store struct {
 	client  rueidis.Client
 	prefix  string
@@ -42,8 +44,8 @@ type Store struct {
 	why     string
 }
 
-// New reads the durability of the server and returns a store. The store uses the client and does not
-// close it.
+// New reads the durability of the server and returns a store. The store uses the client and does not close the
+// client.
 func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: the client is nil; create one with rueidis.NewClient")
@@ -67,9 +69,9 @@ func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) 
 // maxName is the maximum length of a key's name; a longer name ends with a hash.
 const maxName = 512
 
-// name returns the name of a key in Redis: prefix, consumer, source and id, separated by colons. Bytes
-// other than letters, digits, '.', '-', '_' and '/' are written as % and two hex digits, so names are
-// unique and an id cannot form a hash tag.
+// name returns the name of a key in Redis: prefix, consumer, source and id, separated by colons. All bytes
+// except letters, digits, '.', '-', '_' and '/' are written as % and two hex digits. So names are unique, and
+// an id cannot contain a hash tag.
 func (s *Store) name(k semel.Key) string {
 	var b strings.Builder
 	b.WriteString(s.prefix)
@@ -125,7 +127,7 @@ func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer
 	}
 	a := keystore.Answer{
 		State: keystore.State(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
-	if a.Since < 0 { // the server's clock was ahead when the key was first claimed
+	if a.Since < 0 { // the server's clock was ahead at the time of the first claim
 		a.Since = calls.Unmeasured
 	}
 	if len(answer) > len(n) {
@@ -150,8 +152,8 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e keys
 		tokenOf(t), strconv.Itoa(int(e.Event)), milliseconds(e.Keep), string(e.Result)}))
 }
 
-// checkClaim returns an error if the script failed, or store.ErrClaimLost if the claim is no
-// longer held.
+// checkClaim returns an error if the script failed. If the caller no longer has the claim, the error is
+// store.ErrClaimLost.
 func checkClaim(what string, r rueidis.RedisResult) error {
 	n, err := r.AsInt64()
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// cases returns all subtests. Those that name a fault most exactly come first.
+// cases returns all subtests. If several subtests find the same fault, the one with the most exact sentence
+// comes first.
 func cases[Tx any]() []scenario[Tx] {
 	all := []scenario[Tx]{
 		{name: "first delivery", run: func(s *session[Tx]) error { return s.base.err }, alone: true},
@@ -53,7 +54,7 @@ func repeatable[Tx any](s *session[Tx]) error {
 
 var errInjected = errors.New("semeltest: this run fails on purpose")
 
-// failOnce makes the next run of a handler fail with err, before or after the user's handler.
+// failOnce makes the next run of the handler fail with err, before or after the user's handler.
 func failOnce[Tx any](w *world[Tx], where point, err error) {
 	done := false
 	w.mu.Lock()
@@ -84,7 +85,7 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	return s.same(w, saysAttempt)
 }
 
-// failedTransaction runs the handler with a transaction that has ended.
+// failedTransaction runs the handler with a transaction that has ended already.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	w := s.world()
 	for _, i := range s.base.acts {
@@ -105,7 +106,7 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 	return nil
 }
 
-// guarded calls the user's handler and turns a panic into an error.
+// guarded calls the user's handler. If the handler panics, guarded returns an error.
 func (w *world[Tx]) guarded(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -134,7 +135,7 @@ func rolledBack[Tx any](s *session[Tx]) error {
 	return s.same(w, saysMemory)
 }
 
-// rerun runs the handler again for an applied message, in a transaction that is rolled back.
+// rerun runs the handler again for applied messages, in transactions that are rolled back.
 func rerun[Tx any](s *session[Tx]) error {
 	w := s.world()
 	return eachMessage(w, func(i int) error {
@@ -147,14 +148,14 @@ func rerun[Tx any](s *session[Tx]) error {
 			return fmt.Errorf("begin: %w", err)
 		}
 		if m := w.seen[i]; m != nil {
-			_ = w.guarded(s.t.Context(), b.Tx(store.All), clone(m)) // a second run may fail, for example by a unique key
+			_ = w.guarded(s.t.Context(), b.Tx(store.All), clone(m)) // the second run may fail, for example because of a unique key
 		}
 		b.Rollback(s.t.Context())
 		return unchanged(w, before, saysRemains, w.name(i))
 	})
 }
 
-// advice says what to do if a redelivery has an effect.
+// advice returns the text that says what to do if a redelivery has an effect.
 func (w *world[Tx]) advice() string {
 	if w.Config.Strategy == consumer.StrategyNatural {
 		return "StrategyNatural writes no marker, so the handler itself must be idempotent: use an upsert or a version guard, or StrategyMarker"
@@ -179,7 +180,7 @@ func duplicate[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "each message was delivered five times", w.advice())
 }
 
-// deliveries is how many copies are delivered at once.
+// deliveries is the number of copies that are delivered at the same time.
 const deliveries = 4
 
 func concurrent[Tx any](s *session[Tx]) error {
@@ -202,7 +203,7 @@ func concurrent[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "copies of each message were processed at the same time by two processes", w.advice())
 }
 
-// untilAcked delivers message i to a process until it is acked, as a broker does.
+// untilAcked delivers message i to a process again and again until it is acked, as a broker does.
 func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -219,13 +220,13 @@ func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	}
 }
 
-// crash crashes the process at a point for each message, and restarts it.
+// crash crashes the process at a point, once for each message, and restarts it.
 func crash[Tx any](s *session[Tx], p point) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		before := w.effect()
 		w.plan.set(func(q *plan) { q.crash = p })
-		_, _ = w.one(i) // the answer is lost with the process
+		_, _ = w.one(i) // the process that would get the result has crashed
 		if p != atReply && p != beforeAck {
 			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 				return err
@@ -240,7 +241,7 @@ func crash[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
 }
 
-// replyLost loses the reply of each COMMIT; the process continues.
+// replyLost loses the reply of each COMMIT. The process does not crash.
 func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
@@ -253,7 +254,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
 }
 
-// cut cuts the connection of each transaction; the process continues.
+// cut cuts the connection of each transaction. The process does not crash.
 func cut[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Store.Limits().SingleWriter {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// poison lets the last message fail for good in a batch with all others.
+// poison makes the last message fail permanently, in a batch with all other messages.
 func poison[Tx any](s *session[Tx]) error {
 	expected := s.world()
 	last := len(expected.Messages) - 1
@@ -43,7 +43,7 @@ func poison[Tx any](s *session[Tx]) error {
 	return unchanged(w, expected.effect(), saysPoison, w.name(last))
 }
 
-// deliverAll delivers all messages together until each is acked.
+// deliverAll delivers all messages together, again and again until each is acked.
 func (w *world[Tx]) deliverAll() error {
 	left := slices.Clone(w.Messages)
 	for range tries {
@@ -64,7 +64,7 @@ func (w *world[Tx]) deliverAll() error {
 	return fmt.Errorf("%d messages were not acked after %d deliveries: %w", len(left), tries, w.handlerError())
 }
 
-// tries is how often a message is delivered until it must be acked.
+// tries is the number of deliveries within which a message must be acked.
 const tries = 20
 
 func conflict[Tx any](s *session[Tx]) error {
@@ -98,7 +98,8 @@ func conflict[Tx any](s *session[Tx]) error {
 	return s.same(w, saysConflict)
 }
 
-// otherContent returns a copy of m with a further field in its JSON object, or a further byte.
+// otherContent returns a copy of m with other content: with a further field in its JSON object, or a further
+// byte.
 func otherContent(m *semel.Message) *semel.Message {
 	other := clone(m)
 	body, object := bytes.CutSuffix(bytes.TrimSpace(other.Body), []byte("}"))
@@ -114,7 +115,7 @@ func otherContent(m *semel.Message) *semel.Message {
 	return other
 }
 
-// reordered delivers the messages in reverse, except that messages with the same key keep their order.
+// reordered delivers the messages in reverse order. Messages with the same key keep their order.
 func reordered[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Config.Version != nil {
@@ -132,7 +133,8 @@ func reordered[Tx any](s *session[Tx]) error {
 	return s.same(w, saysOrder)
 }
 
-// reversed returns another order in which messages of one key keep theirs, nil if there is none.
+// reversed returns the indexes of the messages in another order, in which messages of one key keep their
+// order. It returns nil if there is no such order.
 func reversed(all []*semel.Message) []int {
 	var keys []string
 	for _, m := range all {
@@ -157,7 +159,7 @@ func reversed(all []*semel.Message) []int {
 	return order
 }
 
-// deadLetter parks each message, delivers a copy, and retries it.
+// deadLetter parks each message, delivers a copy, and retries the parked message.
 func deadLetter[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if !w.rows || w.policy().Retry.OnExhausted != consumer.ActionPark {
@@ -188,7 +190,7 @@ func deadLetter[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "each message failed for good and was retried from the store with the same id", w.advice())
 }
 
-// retryParked makes all parked messages due and works them off.
+// retryParked retries all parked messages and processes them.
 func (w *world[Tx]) retryParked() error {
 	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
 	parked := store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{store.StateParked}}
@@ -205,7 +207,7 @@ func (w *world[Tx]) retryParked() error {
 	return w.work()
 }
 
-// oldVersion delivers each version again under another id.
+// oldVersion delivers each version once more, with another id.
 func oldVersion[Tx any](s *session[Tx]) error {
 	w := s.world()
 	c := w.policy()
@@ -241,7 +243,7 @@ func otherID(m *semel.Message) *semel.Message {
 	return other
 }
 
-// futureVersion delivers all versions in reverse.
+// futureVersion delivers all versions in reverse order.
 func futureVersion[Tx any](s *session[Tx]) error {
 	w := s.world()
 	switch {
@@ -263,7 +265,7 @@ func futureVersion[Tx any](s *session[Tx]) error {
 	return s.same(w, saysFuture)
 }
 
-// expired delivers messages whose markers may have been removed.
+// expired delivers messages that are so old that their markers may have been removed.
 func expired[Tx any](s *session[Tx]) error {
 	w := s.world()
 	switch {

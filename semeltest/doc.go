@@ -1,14 +1,13 @@
-// Package semeltest tests a handler of consumer.New against the failures that a consumer meets in
-// production: duplicates, crashes, lost commit replies, poison messages, conflicts, late and early
-// versions.
+// Package semeltest tests a handler of consumer.New against the failures that a consumer meets in production:
+// duplicates, crashes, lost commit replies, poison messages, conflicts, late and early versions.
 //
-// Run delivers your messages to your handler once without a disturbance, and once for each subtest with
-// one disturbance. After each delivery Run calls Handler.Effect, which returns the effect as a text. The
-// text must be the same with and without the disturbance, because Semel promises that each message takes
-// effect once. If the text with a disturbance is different, the handler or the policy has a fault that
-// Semel cannot correct, such as a write outside the transaction. Each failed subtest says in one sentence
-// what happened, to which message, and how to fix the fault.
+// Run delivers your messages to your handler once without a disturbance, and then, in each subtest, with one
+// disturbance. After each delivery Run calls Handler.Effect, which returns the effect as a text. The text must
+// be the same with and without the disturbance, because Semel promises that each message takes effect once. If
+// the text differs, the handler or the policy has a fault that Semel cannot correct, such as a write outside
+// the transaction. A failed subtest says in one sentence what happened, to which message, and how to fix the
+// fault.
 //
-// The kit works in process and without waiting: a crash is a store that fails from one point on, and a
-// restart is a new consumer. It does not test Semel itself, a broker, or a database server.
+// All subtests run in this process, without waiting: a crash is a store that fails from one point on, and a
+// restart is a new consumer. The package does not test Semel itself, a broker, or a database server.
 package semeltest

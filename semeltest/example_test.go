@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/semeltest"
 )
 
-// bill is the handler to be tested.
+// bill is the handler under test.
 func bill(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	p, err := semel.JSON[struct{ Amount int64 }](m)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestBilling(t *testing.T) {
 	})
 }
 
-// A test function has this body; t is its parameter.
+// Your test function has this body; t is its parameter.
 func ExampleRun() {
 	var t *testing.T
 	semeltest.Run(t, func(*testing.T) semeltest.Handler[*memstore.Tx] {

@@ -12,27 +12,27 @@ import (
 	"testing"
 )
 
-// Provider is a payment provider for tests: an HTTP server that charges for each POST. Of the requests
-// with the same Idempotency-Key header only the first is charged; all get the same answer, 200 and the
-// number of the charge. A GET with that header returns 200 if there is a charge for the key, otherwise
-// 404. During a Run with Handler.Provider it loses answers, times out after a charge, and refuses
-// requests; with Forgets it also forgets keys.
+// Provider is a payment provider for tests: an HTTP server that makes a charge for each POST. If several
+// requests have the same Idempotency-Key header, only the first is charged. All of them get the same answer:
+// 200 and the number of the charge. A GET with that header returns 200 if there is a charge for the key,
+// otherwise 404. During a Run with Handler.Provider, the server loses answers, times out after a charge, and
+// refuses requests. With Forgets it also forgets keys.
 type Provider struct {
 	// URL is the address of the server.
 	URL string
-	// Forgets adds the subtest in which the provider has forgotten all keys before a retry. A handler
-	// passes it only if it looks for the charge before it charges.
+	// Forgets adds a subtest in which the provider has forgotten all keys before a retry. A handler passes the
+	// subtest only if it asks for the charge before it makes a charge.
 	Forgets bool
 
-	mu      sync.Mutex // protects the fields below
+	mu      sync.Mutex // guards the fields below
 	charges []charge
-	known   map[string]int // charges by key, without forgotten ones
+	known   map[string]int // charges by key, except those of forgotten keys
 	next    misfortune
 }
 
 type charge struct{ key, body string }
 
-// misfortune is the fault that the next request meets.
+// misfortune is the fault that happens to the next request.
 type misfortune string
 
 const (
@@ -42,7 +42,7 @@ const (
 	refuse     misfortune = "it answered 503 without a charge"
 )
 
-// NewProvider starts a provider and stops it when the test ends.
+// NewProvider starts a Provider. The Provider stops when the test ends.
 func NewProvider(t testing.TB) *Provider {
 	t.Helper()
 	p := &Provider{known: map[string]int{}}
@@ -66,7 +66,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text)
 }
 
-// answer returns the status, 0 for no answer, and the text.
+// answer returns the status and the text of an answer. Status 0 means that there is no answer.
 func (p *Provider) answer(method, key, body string) (int, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Provider) ledger() string {
 	return strings.Join(lines, "\n")
 }
 
-// keyless reports a charge without a key.
+// keyless returns an error if a charge has no key.
 func (p *Provider) keyless() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Provider) forget() {
 	clear(p.known)
 }
 
-// provided delivers each message while one call to the provider goes wrong.
+// provided delivers each message with one failing call to the provider.
 func provided[Tx any](s *session[Tx], bad misfortune) error {
 	w := s.world()
 	if w.Provider == nil {
@@ -149,7 +149,7 @@ func provided[Tx any](s *session[Tx], bad misfortune) error {
 	return s.same(w, saysProvider, bad)
 }
 
-// retried delivers message i until it is acked.
+// retried delivers message i again and again until it is acked.
 func (w *world[Tx]) retried(i int) error {
 	var err error
 	for range tries {

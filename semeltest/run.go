@@ -12,31 +12,31 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Handler is what Run tests: a handler, its store, and the messages that it gets.
+// Handler describes what Run tests: a handler, its store, and its messages.
 type Handler[Tx any] struct {
-	// Store is the store of the consumer, with its tables. Run uses own names for its consumers, so the
+	// Store is the store of the consumer, with its tables. Run uses other names for its consumers, so the
 	// store need not be empty.
 	Store store.TxStore[Tx]
 	// Handle is the handler that the program passes to consumer.New.
 	Handle func(ctx context.Context, tx Tx, m *semel.Message) error
-	// Messages are two or more messages that the handler can process, in the order in which they are
-	// delivered. Run delivers copies of them.
+	// Messages are two or more messages that the handler can process, in the order of their delivery. Run
+	// delivers copies of these messages.
 	Messages []*semel.Message
-	// Effect returns what the handler has changed, as a text: rows of its tables, files, calls. Two
-	// equal states must give the same text, so sort rows.
+	// Effect returns the changes that the handler has made, as a text: rows of its tables, files, calls. Equal
+	// states must give equal texts, so sort the rows.
 	Effect func(ctx context.Context) (string, error)
-	// Config is the policy of the consumer. Identity, Fingerprint, Strategy, Version, Filter, Retry and
-	// OnConflict matter here; Run ignores the source, lanes, observers, log and retention. The default
-	// has the identity identity.CloudEvents.
+	// Config is the policy of the consumer. Run uses Identity, Fingerprint, Strategy, Version, Filter, Retry
+	// and OnConflict. Run ignores the source, lanes, observers, log and retention. In the default, the
+	// identity is identity.CloudEvents.
 	Config consumer.Config
-	// Provider is the other side of the handler's calls, if it makes any.
+	// Provider is the provider that the handler calls; nil if the handler makes no calls.
 	Provider *Provider
 }
 
-// Run runs all subtests. start returns a handler on an empty state: it opens or empties the tables that
-// the handler writes and makes the handler. Run calls start at least once for each subtest, so state
-// in variables that start does not create is kept between subtests. A failed subtest says what
-// happened, to which message, and how to fix it; at the end Run logs a table of all subtests.
+// Run runs all subtests. start returns a handler with an empty state: it creates or empties the tables that
+// the handler writes, and creates the handler. Run calls start at least once for each subtest. So variables
+// that start does not create keep their state between subtests. A failed subtest says what happened, to which
+// message, and how to fix the fault. At the end Run logs a table of all subtests.
 func Run[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) {
 	t.Helper()
 	s := &session[Tx]{start: start}
@@ -58,8 +58,8 @@ func Run[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) {
 	t.Log(all)
 }
 
-// Message returns a message with the headers of a CloudEvent (ce-id, ce-source "semeltest"), as
-// identity.CloudEvents, the default of Handler.Config, expects it.
+// Message returns a message with the headers of a CloudEvent (ce-id, ce-source "semeltest"). The default of
+// Handler.Config, identity.CloudEvents, needs these headers.
 func Message(id, body string) *semel.Message {
 	return &semel.Message{
 		Headers: semel.Headers{
@@ -70,18 +70,18 @@ func Message(id, body string) *semel.Message {
 	}
 }
 
-// result is how a subtest ended: nil, a *notRun, or what it found.
+// result is the result of a subtest: nil, a *notRun, or the fault that was found.
 type result struct {
 	name string
 	err  error
 }
 
-// notRun is why a subtest does not apply.
+// notRun says why a subtest does not apply.
 type notRun struct{ why string }
 
 func (e *notRun) Error() string { return "not run: " + e.why }
 
-// report prints all results as a table. A sentence that an earlier subtest said is not repeated.
+// report prints all results as a table. If two subtests found the same sentence, it is printed once.
 type report []result
 
 func (r report) String() string {

@@ -10,31 +10,33 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// session is one Run.
+// session is the state of one call of Run.
 type session[Tx any] struct {
 	start func(t *testing.T) Handler[Tx]
-	t     *testing.T // of the subtest that runs
-	// base is what an undisturbed run does. repeated is why other runs cannot be compared with it.
+	t     *testing.T // of the current subtest
+	// base is the result of a run without disturbance. repeated is an error if other runs cannot be compared
+	// with base.
 	base     *baseline
 	repeated error
 }
 
-// baseline records an undisturbed run: which messages have an effect, and what Handler.Effect
-// returned.
+// baseline is the result of a run without disturbance: which messages have an effect, and the text of
+// Handler.Effect.
 type baseline struct {
 	effect, ledger string
 	// acts are the indexes of the messages that have an effect.
 	acts []int
-	// seen are the messages as the handler got them.
+	// seen are the messages in the form in which the handler got them.
 	seen map[int]*semel.Message
 	err  error
 }
 
-// scenario is a subtest. scenario returns what it found, or a *notRun.
+// scenario is a subtest. Its function run returns nil, the fault that was found, or a *notRun.
 type scenario[Tx any] struct {
 	name string
 	run  func(s *session[Tx]) error
-	// alone scenarios find out whether runs can be compared; all others need that they can.
+	// alone is true for the scenarios that find out whether runs can be compared. All other scenarios need
+	// that runs can be compared.
 	alone bool
 }
 
@@ -63,7 +65,7 @@ func (s *session[Tx]) world() *world[Tx] {
 	return newWorld(s.t, s.start)
 }
 
-// undisturbed delivers each message once.
+// undisturbed delivers each message once and returns the result.
 func (s *session[Tx]) undisturbed() *baseline {
 	s.t.Helper()
 	w, b := s.world(), &baseline{}
@@ -91,7 +93,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	return b
 }
 
-// again reports how a second undisturbed run differs from the first.
+// again returns an error if a second run without disturbance differs from the first.
 func (s *session[Tx]) again() error {
 	s.t.Helper()
 	b := s.undisturbed()
@@ -106,7 +108,7 @@ func (s *session[Tx]) again() error {
 	return nil
 }
 
-// same compares a world with the undisturbed run. what says what happened and how to fix it.
+// same compares a world with the run without disturbance. what is the sentence for a difference.
 func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	s.t.Helper()
 	if got := w.effect(); got != s.base.effect {
@@ -118,7 +120,7 @@ func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	return nil
 }
 
-// unchanged reports an effect that should not be there.
+// unchanged returns an error if there is an effect that must not exist.
 func unchanged[Tx any](w *world[Tx], before, what string, values ...any) error {
 	w.t.Helper()
 	if got := w.effect(); got != before {
@@ -127,7 +129,7 @@ func unchanged[Tx any](w *world[Tx], before, what string, values ...any) error {
 	return nil
 }
 
-// mostShown is how many bytes of an effect a failure shows.
+// mostShown is the number of bytes of an effect in the text of a failure.
 const mostShown = 300
 
 func differ(got, want string) string {
@@ -148,7 +150,7 @@ func (w *world[Tx]) ledger() string {
 	return w.Provider.ledger()
 }
 
-// eachMessage calls f for each message and returns its first error.
+// eachMessage calls f for each message. It stops at the first error and returns the error.
 func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	for i := range w.Messages {
 		if err := f(i); err != nil {
@@ -158,12 +160,12 @@ func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	return nil
 }
 
-// acks are the outcomes of a redelivery that is settled.
+// acks are the outcomes of a redelivery that is acked.
 func acks() []source.End {
 	return []source.End{source.EndApplied, source.EndDuplicate, source.EndDiscarded, source.EndSkipped, source.EndWaiting}
 }
 
-// finish works off the inbox if messages may wait there for earlier versions.
+// finish processes the inbox if messages may wait there for earlier versions.
 func (w *world[Tx]) finish() error {
 	if w.Config.Version == nil {
 		return nil

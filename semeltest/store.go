@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// point is where a disturbance happens between fetch and ack.
+// point is a point between fetch and ack at which a disturbance happens.
 type point string
 
-// The points in the order in which a message passes them.
+// The points, in the order in which a message passes them.
 const (
 	nowhere      point = ""
 	atBegin      point = "before the transaction begins"
@@ -27,19 +27,19 @@ const (
 	beforeAck    point = "after COMMIT, before the ack"
 )
 
-// errCrashed is returned by every call of a store whose process has crashed.
+// errCrashed is the error of every call of a store whose process has crashed.
 var errCrashed = errors.New("semeltest: the process has crashed")
 
-// plan says what happens to a world's next transactions. plan is safe for concurrent use.
+// plan describes the disturbance of the next transactions of a world. plan is safe for concurrent use.
 type plan struct {
-	mu    sync.Mutex // protects all fields
+	mu    sync.Mutex // guards all fields
 	crash point
 	dead  bool
-	// recovers means that the process does not crash: only one call fails.
+	// recovers is true if the process does not crash: only one call fails.
 	recovers bool
-	// expired makes the store answer that fresh messages are older than its markers.
+	// expired is true if the store must answer that new messages are older than its markers.
 	expired bool
-	// aborted is why a transaction could not commit although its handler returned nil.
+	// aborted is the reason why a transaction could not commit although its handler returned nil.
 	aborted error
 }
 
@@ -49,7 +49,7 @@ func (p *plan) set(f func(p *plan)) {
 	f(p)
 }
 
-// at returns errCrashed if the process crashes here, or has crashed before.
+// at returns errCrashed if the process crashes at this point, or has crashed before.
 func (p *plan) at(here point) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *plan) crashed() bool {
 	return p.dead
 }
 
-// extras are what Semel's own stores can do besides a store.TxStore, as far as the kit needs it.
+// extras are the optional interfaces of Semel's own stores that this package needs.
 type extras[Tx any] interface {
 	store.Inbox
 	store.Leases
@@ -78,8 +78,8 @@ type extras[Tx any] interface {
 	admin.Results[Tx]
 }
 
-// basic is a store that crashes as its plan says. basic uses own names for its consumers, so that
-// each world begins without markers on a store that is not empty.
+// basic is a store that crashes as its plan says. It changes the names of consumers, so that each world begins
+// without markers even if the store is not empty.
 type basic[Tx any] struct {
 	store.TxStore[Tx]
 	plan   *plan
@@ -130,7 +130,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	return s.batch(b), verdicts, nil
 }
 
-// batch keeps the optional abilities of b that the engine asks for.
+// batch wraps b. The result has the same optional interfaces as b, as far as the consumer uses them.
 func (s *basic[Tx]) batch(b store.Batch[Tx]) store.Batch[Tx] {
 	made := batch[Tx]{b, s}
 	status, knows := b.(store.TxStatus)
@@ -190,7 +190,7 @@ func (b *statusBatch[Tx]) ClassifyHandler(ctx context.Context, err error) store.
 	return b.TxStatus.ClassifyHandler(ctx, err)
 }
 
-// wrap returns st with the plan. rows reports whether it has an inbox.
+// wrap returns a store that disturbs st as the plan says. rows is true if st has an inbox.
 func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.TxStore[Tx], rows bool) {
 	made := &basic[Tx]{st, p, suffix}
 	extra, able := st.(extras[Tx])
@@ -200,7 +200,7 @@ func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.T
 	return &withInbox[Tx]{made, extra}, true
 }
 
-// withInbox is basic for a store with an inbox.
+// withInbox is basic for a store that has an inbox.
 type withInbox[Tx any] struct {
 	*basic[Tx]
 	extras[Tx]

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// label marks the goroutines that a handler starts; each run has another value.
+// label is set on the goroutines that a handler starts. Each run of a handler has another value.
 const label = "semeltest"
 
-// watched runs a handler and reports a goroutine that it left running.
+// watched runs a handler. If the handler leaves a goroutine running, watched returns an error.
 func watched(run string, handle func()) error {
 	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
 	by := ""
@@ -31,12 +31,12 @@ func watched(run string, handle func()) error {
 	return fmt.Errorf(saysGoroutine, by)
 }
 
-// looks is how often a goroutine must be found, because one that the handler has waited for may still
-// be about to end.
+// looks is how often a goroutine must be found running before it counts as left behind. A goroutine for which
+// the handler has waited may need a moment to end.
 const looks = 10
 
-// leftover returns the function of a goroutine with a label, "" if there is none. Goroutines of
-// packages that keep connections do not count.
+// leftover returns the function of a goroutine with this label; empty if there is none. Goroutines of packages
+// that keep connections do not count.
 func leftover(labelled string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
@@ -53,8 +53,8 @@ func leftover(labelled string) string {
 	return ""
 }
 
-// firstFunction returns the function that a goroutine began with, from the last lines of its stack in
-// a profile: "#	0x47e1c1	main.work.func1+0x21	/main.go:12".
+// firstFunction returns the function that a goroutine began with. It reads the function from the last lines of
+// the stack in a profile: "# 0x47e1c1 main.work.func1+0x21 /main.go:12".
 func firstFunction(stack string) string {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(stack), "\n")) {
 		fields := strings.Fields(line)
@@ -76,7 +76,7 @@ func keptByPackages(function string) bool {
 
 const ours = "github.com/semel-go/semel/"
 
-// endedBy reports that a handler which returned nil has ended its *sql.Tx.
+// endedBy returns an error if a handler returned nil but has ended its *sql.Tx.
 func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
 	direct, is := any(tx).(*sql.Tx)
 	if err != nil || !is {
@@ -92,7 +92,7 @@ func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
 	return nil
 }
 
-// explained returns what the failure of a first delivery means.
+// explained returns an error that explains why a first delivery failed.
 func (w *world[Tx]) explained(i int, failed error) error {
 	w.mu.Lock()
 	remark, err := w.remark, w.err

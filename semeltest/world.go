@@ -20,41 +20,42 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// world is one empty state, and the process that consumes in it.
+// world is one empty state with a process that consumes messages.
 type world[Tx any] struct {
 	Handler[Tx]
 	t    *testing.T
 	plan *plan
-	// suffix is added to the names of consumers in the store. rows: the store has an inbox.
+	// suffix is added to the names of consumers in the store. rows is true if the store has an inbox.
 	suffix string
 	rows   bool
 
-	process *consumer.Consumer[Tx] // nil while none runs
-	// attempt is semel.Message.Attempt of what is delivered.
+	process *consumer.Consumer[Tx] // nil while no process runs
+	// attempt is semel.Message.Attempt of the next deliveries.
 	attempt int
 
-	mu sync.Mutex // protects the fields below
-	// interfere, if not nil, is called before and after each run of the handler; its error is
-	// returned instead of the handler's.
+	mu sync.Mutex // guards the fields below
+	// interfere, if not nil, is called before and after each run of the handler. If it returns an error, the
+	// handler returns this error.
 	interfere func(at point, m *semel.Message) error
-	// seen are the messages as the handler got them, by number; err is the last error of the handler.
+	// seen are the messages in the form in which the handler got them, by number. err is the last error of the
+	// handler.
 	seen map[int]*semel.Message
 	err  error
-	// runs counts the runs of the handler. left means that a run left a goroutine, which may be one that
-	// a library starts once; the next such run is a fault.
+	// runs is the number of runs of the handler. left is true after a run that left a goroutine running. A
+	// library may start such a goroutine once, so only a second run that leaves one is a fault.
 	runs int
 	left bool
-	// remark is the first rule that the handler itself broke in a run.
+	// remark describes the first rule that the handler broke in a run.
 	remark error
 	// lost is called when the reply of a COMMIT is lost.
 	lost context.CancelFunc
 }
 
-// patience is the longest time that a world waits for its consumer. A world waits as long only if the
-// handler blocks.
+// patience is the longest time that a world waits for its consumer. The wait only gets so long if the handler
+// blocks.
 const patience = 30 * time.Second
 
-// newWorld calls start and starts a process.
+// newWorld calls start, and starts a process.
 func newWorld[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) *world[Tx] {
 	t.Helper()
 	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, seen: map[int]*semel.Message{}, suffix: " " + rand.Text()[:12]}
@@ -66,7 +67,7 @@ func newWorld[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) *world
 	return w
 }
 
-// check reports what is missing in the Handler.
+// check returns an error if a field of the Handler is missing.
 func (h *Handler[Tx]) check() error {
 	switch {
 	case h.Store == nil:
@@ -84,7 +85,7 @@ func (h *Handler[Tx]) check() error {
 	return nil
 }
 
-// policy returns the user's configuration without the parts that need a broker or real time.
+// policy returns the user's configuration, without the parts that need a broker or real time.
 func (w *world[Tx]) policy() consumer.Config {
 	c := w.Config
 	if c.Name == "" {
@@ -138,10 +139,10 @@ func (w *world[Tx]) made() *consumer.Consumer[Tx] {
 	return c
 }
 
-// seed makes the waits of consumers the same in every run.
+// seed makes the delays of consumers the same in every run.
 const seed = 1
 
-// boot starts a process on the store as it is, without a plan for a crash.
+// boot starts a process on the store in its present state. The process does not crash.
 func (w *world[Tx]) boot() {
 	w.t.Helper()
 	w.stop()
@@ -153,12 +154,12 @@ func (w *world[Tx]) stop() {
 	if w.process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = w.process.Close(ctx) // a process that crashed returns the error of its store
+		_ = w.process.Close(ctx) // after a crash this is the error of the store
 	}
 	w.process = nil
 }
 
-// handle is the handler that the consumer runs: the user's, watched.
+// handle is the handler that the consumer runs. It calls the user's handler and watches it.
 func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	before := clone(m)
 	if err := w.disturbed(beforeHandle, m); err != nil {
@@ -177,7 +178,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	return w.disturbed(afterHandle, m)
 }
 
-// note keeps the error of a run, and the rule that the handler broke in the run.
+// note stores the error of a run, and the rule that the handler broke in that run.
 func (w *world[Tx]) note(err, remark, left error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +191,7 @@ func (w *world[Tx]) note(err, remark, left error) {
 	}
 }
 
-// disturbed returns the error that a run of the handler fails with here on purpose.
+// disturbed returns the error with which a run of the handler must fail at this point.
 func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
 	if err := w.plan.at(at); err != nil {
 		return err
@@ -204,7 +205,7 @@ func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
 	return nil
 }
 
-// number returns the index of the message of which m is a copy.
+// number returns the index of the message that has the same identity as m.
 func (w *world[Tx]) number(m *semel.Message) int {
 	return slices.IndexFunc(w.Messages, func(o *semel.Message) bool { return sameID(w.policy(), o, m) })
 }
@@ -219,7 +220,7 @@ func sameID(c consumer.Config, a, b *semel.Message) bool {
 	return err == nil && from == otherFrom && id == other
 }
 
-// clone returns a deep copy, as another delivery would bring it.
+// clone returns a deep copy of m, as a further delivery would have.
 func clone(m *semel.Message) *semel.Message {
 	c := *m
 	c.Body, c.Key = bytes.Clone(m.Body), bytes.Clone(m.Key)
@@ -239,7 +240,7 @@ func changed(before, after *semel.Message) error {
 	return errors.New(saysChanged)
 }
 
-// deliver delivers copies of messages together and returns how each is settled.
+// deliver delivers copies of messages together, and returns how each is settled.
 func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -263,7 +264,7 @@ func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
 	return all[0], nil
 }
 
-// applies delivers message i and returns an error unless it is acked as one of these outcomes.
+// applies delivers message i. It returns an error unless the message is acked with one of these outcomes.
 func (w *world[Tx]) applies(i int, want ...source.End) error {
 	d, err := w.one(i)
 	switch {
@@ -297,7 +298,7 @@ func (w *world[Tx]) effect() string {
 	return text
 }
 
-// work works off what is due in the inbox.
+// work processes the rows of the inbox that can run now.
 func (w *world[Tx]) work() error {
 	if !w.rows {
 		return nil
@@ -310,7 +311,7 @@ func (w *world[Tx]) work() error {
 	return err
 }
 
-// name is message i for people.
+// name returns the name of message i in sentences.
 func (w *world[Tx]) name(i int) string {
 	_, id, err := w.policy().Identity.Identify(clone(w.Messages[i]))
 	if err != nil {

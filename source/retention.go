@@ -4,20 +4,21 @@ import (
 	"time"
 )
 
-// LaneAge is the progress of a lane.
+// LaneAge says how far a lane is settled.
 type LaneAge struct {
 	// Lane is the lane's permanent name, the same in every process.
 	Lane string
-	// Oldest is the broker's timestamp of the oldest record of the lane that is not settled; zero if
-	// all records are settled.
+	// Oldest is the broker's timestamp of the oldest unsettled record in the lane; zero if all records are
+	// settled.
 	Oldest time.Time
 }
 
-// Horizon is how late a broker can redeliver a record.
+// Horizon says how late a broker can redeliver a record.
 type Horizon struct {
-	// Late is the maximum time after the record was written. Unlimited means that there is no maximum.
+	// Late is the longest time between the writing of a record and its last delivery. Unlimited is true if
+	// there is no longest time.
 	Late      time.Duration
 	Unlimited bool
-	// Why describes how it was determined, such as "topic payments: retention.ms 7d".
+	// Why describes where the value comes from, such as "topic payments: retention.ms 7d".
 	Why string
 }

@@ -22,7 +22,7 @@ func (e End) String() string {
 // Lane is an ordered stream of deliveries: a partition, a queue, a file.
 type Lane struct {
 	ID string
-	// Epoch changes with every Given. Deliveries and settlements of an older epoch are dropped.
+	// Epoch changes with every call of Given. Deliveries and settlements of an older epoch are dropped.
 	Epoch uint64
 }
 
@@ -30,23 +30,23 @@ type Lane struct {
 type Delivery struct {
 	Message *semel.Message
 	Lane    Lane
-	// Before is the number of earlier deliveries of the message, as counted by the broker, or
-	// Unknown.
+	// Before is the number of earlier deliveries of the message, as counted by the broker. It is Unknown if
+	// the broker does not count.
 	Before int
-	// Refused, if not empty, says why the source could not decode the delivery. The engine parks
-	// such a delivery, with the raw bytes in Message.Body, and does not call the handler.
+	// Refused is set if the source could not decode the delivery; it is the reason. The consumer parks such a
+	// delivery, with the raw bytes in Message.Body, and does not call the handler.
 	Refused semel.Reason
-	// Detail, with Refused, describes the fault for people. Detail must not contain payload.
+	// Detail describes the fault for people, if Refused is set. Detail must not contain payload.
 	Detail string
-	// Handle is private to the source. The engine passes it back with Settle.
+	// Handle belongs to the source. The consumer passes it back unchanged with Settle.
 	Handle any
-	// Undecoded, if not nil, decodes Message.Body into Message, Refused and Detail; see Decode.
-	// Only Semel's own sources set it. Other sources leave it nil and return decoded messages.
+	// Undecoded, if not nil, decodes Message.Body into Message, Refused and Detail; see Decode. Only Semel's
+	// own sources set it. Other sources leave it nil and return decoded messages.
 	Undecoded reading.Decoder
 }
 
-// Decode decodes a delivery that the source returned undecoded. The engine calls it in parallel
-// goroutines. Code that reads Message, Refused or Detail earlier, such as a source that wraps
+// Decode decodes a delivery that the source returned undecoded. The consumer calls Decode in several
+// goroutines at the same time. Code that reads Message, Refused or Detail earlier, such as a source that wraps
 // another source, must call Decode(nil) first. A second call does nothing.
 func (d *Delivery) Decode(room *reading.Room) {
 	by := d.Undecoded
@@ -61,11 +61,11 @@ func (d *Delivery) Decode(room *reading.Room) {
 	d.Refused, d.Detail = by.Decode(room, d.Message)
 }
 
-// Unknown is Delivery.Before if the broker does not count deliveries.
+// Unknown is the value of Delivery.Before if the broker does not count deliveries.
 const Unknown = -1
 
-// Bound limits what one Fetch returns. A source that has a delivery returns at least one, even if it
-// exceeds Bytes.
+// Bound limits how much one call of Fetch returns. If a source has a delivery, it returns at least one, even
+// if that delivery is larger than Bytes.
 type Bound struct {
 	Messages int
 	Bytes    int64
@@ -76,120 +76,123 @@ type End uint8
 
 // The outcomes of a delivery.
 const (
-	// EndUnknown: the delivery has no outcome yet. It is nacked and delivered again.
+	// EndUnknown means that the delivery has no outcome yet. It is nacked and delivered again.
 	EndUnknown End = iota
-	// EndApplied: its effect is committed.
+	// EndApplied means that the effect of the message is committed.
 	EndApplied
-	// EndDuplicate: it is a copy of a message that already has an outcome.
+	// EndDuplicate means that the message is a copy of a message that already has an outcome.
 	EndDuplicate
-	// EndConflict: its identity is marked with another content.
+	// EndConflict means that the identity has a marker for other content.
 	EndConflict
 	EndParked
 	EndDeadLettered
 	EndDiscarded
-	// EndSkipped: consumer.Config.Filter does not select it.
+	// EndSkipped means that consumer.Config.Filter does not select the message.
 	EndSkipped
-	// EndReceived: it is stored in the inbox, and its handler has not run.
+	// EndReceived means that the message is stored in the inbox and its handler has not run.
 	EndReceived
-	// EndWaiting: it is stored in the inbox until its next attempt is due.
+	// EndWaiting means that the message is stored in the inbox until the time of its next attempt.
 	EndWaiting
-	// EndStepped: one of its steps is committed, and it is stored in the inbox for the next step.
+	// EndStepped means that a step of the message is committed and the message is stored in the inbox for the
+	// next step.
 	EndStepped
 )
 
-// Settlement is the ack, nack or dead letter of one delivery.
+// Settlement settles one delivery: it is an ack, a nack or a dead letter.
 type Settlement struct {
-	// Delivery has the Message, Lane, Before and Handle that Fetch returned.
+	// Delivery is the settled delivery. Message, Lane, Before and Handle are as Fetch returned them.
 	Delivery *Delivery
 	Kind     semel.SettleKind
 	After    time.Duration
-	// Ending, with Ack, is the outcome of the delivery.
+	// Ending is the outcome of the delivery, if Kind is semel.Ack.
 	Ending End
 	Reason semel.Reason
-	// Charged, with semel.Nack, reports that the handler ran and failed by its own error, which
-	// counts as an attempt. Without it, the next delivery does not count as a further attempt.
+	// Charged is set with semel.Nack. It is true if the handler ran and failed by its own error, which counts
+	// as an attempt. If it is false, the next delivery does not count as a further attempt.
 	Charged bool
-	// Attempts and Err, with semel.DeadLetter, are the number of times the handler ran and the
-	// error of its last run.
+	// Attempts and Err are set with semel.DeadLetter: the number of times that the handler ran, and the error
+	// of its last run.
 	Attempts int
 	Err      error
 }
 
-// LaneObserver is notified of the lanes that a source reads. Calls are ordered with the results of
-// Fetch: after Lost returns, Fetch returns no delivery of that epoch.
+// LaneObserver is notified of the lanes that a source reads. Its calls are ordered with the results of Fetch:
+// after Lost returns, Fetch returns no delivery of that epoch.
 type LaneObserver interface {
-	// Given is called before the first delivery of a lane and epoch.
+	// Given is called before the first delivery of a lane in an epoch.
 	Given(Lane)
-	// Revoking is called before a lane is given up. Revoking returns after the lane's last
-	// settlement, or when ctx ends.
+	// Revoking is called before the source gives a lane up. Revoking returns after the last settlement of the
+	// lane, or when ctx ends.
 	Revoking(context.Context, Lane)
-	// Lost is called when the lane is gone. Its deliveries can no longer be settled.
+	// Lost is called after the source has lost a lane. Deliveries of the lane can no longer be settled.
 	Lost(Lane)
 }
 
-// Source delivers messages at least once. If the broker requires it, the source itself extends the
-// visibility of deliveries that are not settled yet. One goroutine calls Fetch and one calls Flow.
-// Settle may be called concurrently with Fetch.
+// Source delivers messages at least once. If the broker has a visibility timeout, the source itself extends
+// the visibility of unsettled deliveries. One goroutine calls Fetch and one calls Flow. Settle may be called
+// concurrently with Fetch.
 type Source interface {
 	// Lanes is called once, before the first Fetch.
 	Lanes(LaneObserver)
-	// Fetch waits for deliveries. When ctx ends it returns the deliveries that it has. A nil error
-	// means that the broker was reachable, even without deliveries: after a failure the engine
-	// cancels a waiting Fetch and treats a nil error as recovery. A source that has not reached
-	// its broker since the call started returns ctx.Err(), which means neither success nor
-	// failure. ErrEnd, possibly together with deliveries, means that there will be no more. An
-	// error that wraps semel.ErrBehind ends the run, which returns it. After any other error the
-	// engine waits and calls Fetch again. An error with semel.DecidePermanent, such as a topic
-	// that does not exist, is logged as an error instead of a warning.
+	// Fetch waits for deliveries. When ctx ends, Fetch returns the deliveries that it has. The error says:
+	//
+	//   - nil: the broker was reachable, even if there are no deliveries. After a failure the consumer cancels
+	//     a waiting Fetch and treats a nil error as recovery.
+	//   - ctx.Err(): the source has not reached its broker since the call started. This means neither success
+	//     nor failure.
+	//   - ErrEnd, possibly together with deliveries: there will be no further deliveries.
+	//   - An error that wraps semel.ErrBehind: the consumer ends, and returns this error.
+	//   - Any other error: the consumer waits and calls Fetch again. If the error has semel.DecidePermanent,
+	//     for example because a topic does not exist, it is logged as an error, otherwise as a warning.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
-	// Settle sends settlements to the broker and returns the indexes of those that failed and
-	// should be retried. A lost lane is not an error; its settlements count as done.
+	// Settle sends settlements to the broker. It returns the indexes of the settlements that failed and should
+	// be retried. Settlements of a lost lane count as done and cause no error.
 	Settle(ctx context.Context, s []Settlement) ([]int, error)
-	// Flow pauses or resumes a lane. Deliveries that are already on their way may still arrive.
+	// Flow pauses or resumes a lane. Deliveries that are already in progress may still arrive.
 	Flow(l Lane, on bool)
-	// Close releases the source's resources. Unsettled deliveries are delivered again.
+	// Close releases the resources of the source. Unsettled deliveries are delivered again.
 	Close(ctx context.Context) error
-	// Info returns what the source knows about itself. Info has no side effect, may be called
-	// before Lanes and more than once, and always returns the same features.
+	// Info describes the source. Info has no side effect, may be called before Lanes and more than once, and
+	// always returns the same features.
 	Info() Info
 }
 
-// Info contains what a source knows about itself and its broker, and what it can do beyond Source. A zero
-// field means that the source does not know it or cannot do it. A source that wraps another returns the
-// other's Info with its own changes.
+// Info describes a source and its broker, and the features of the source in addition to Source. A zero field
+// means that the source does not have the feature or the information. A source that wraps another source
+// returns the Info of that source with its own changes.
 type Info struct {
-	// DeadLetters, for a source with a dead-letter queue, prepares for dead letters of the consumer. The
-	// error says what is missing, such as the topic for them. If a consumer's policy can send messages
-	// there, the engine calls it once before Lanes. The consumer does not start without DeadLetters, or
-	// if it returns an error.
+	// DeadLetters, for a source with a dead-letter queue, prepares the queue for dead letters of the consumer.
+	// The error says what is missing, such as the topic for dead letters. If a consumer's policy can make dead
+	// letters, the consumer calls DeadLetters once before Lanes. Such a consumer does not start if DeadLetters
+	// is nil or returns an error.
 	DeadLetters func(consumer string) error
-	// Positions gives a source without a broker, such as a file, the store of its positions. The engine
-	// calls it once before Lanes. The consumer does not start if its store is not a PositionStore.
+	// Positions gives a source without a broker, such as a file, the store for its positions. The consumer
+	// calls Positions once before Lanes. The consumer does not start if its store is not a PositionStore.
 	Positions func(consumer string, s PositionStore)
-	// Horizon returns how late the broker can redeliver a record. The engine calls it before the first
+	// Horizon returns how late the broker can redeliver a record. The consumer calls Horizon before the first
 	// Fetch and once an hour.
 	Horizon func(ctx context.Context) (Horizon, error)
-	// Idle reports whether every message that can be delivered now was delivered and no nacked message
-	// waits. The engine calls it before a run ends because of consumer.Config.IdleExit, while no Fetch
-	// runs. With false the run continues. left lists messages that cannot be delivered now, such as
-	// those of paused lanes. An error means that the source does not know; the run continues as after
-	// a failed Fetch.
+	// Idle reports whether every message that can be delivered now was delivered and no nacked message waits.
+	// The consumer calls Idle before it ends because of consumer.Config.IdleExit, while no Fetch is in
+	// progress. If idle is false, the consumer continues. left lists messages that cannot be delivered now,
+	// such as messages of paused lanes. An error means that the source does not know; then the consumer
+	// continues as after a failed Fetch.
 	Idle func(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
-	// Bounded means that the source ends by itself, as far as that is known before the first read.
+	// Bounded is true if the source has an end, as far as that is known before the first read.
 	Bounded bool
-	// AtEnd, for a source that can end while some of its deliveries are unsettled, such as a file, reports
-	// whether it returns nothing more while they stay unsettled: everything was read, except in paused
-	// lanes that have an end. The engine calls it, while no Fetch runs, before a run without
-	// consumer.Config.IdleExit ends although messages wait for a newer release.
+	// AtEnd is for a source that can reach its end while deliveries are unsettled, such as a file. AtEnd
+	// reports whether the source returns nothing more as long as these deliveries stay unsettled: it has read
+	// everything, except in paused lanes that have an end. The consumer calls AtEnd before it ends although
+	// messages wait for a newer release. No Fetch is in progress then, and consumer.Config.IdleExit is not
+	// set.
 	AtEnd func() bool
-	// LaneFaults, for a source in which one lane can fail while others continue, for example because
-	// messages were lost, returns the failed lanes, each with Fault set. Fetch must not return an error
-	// for such a lane, because an error of Fetch means that nothing can be read. LaneFaults does not
-	// block and is safe for concurrent use with every other method.
+	// LaneFaults is for a source in which one lane can fail while others continue, for example because
+	// messages were lost. It returns the failed lanes, each with Fault set. Fetch must not return an error for
+	// such a lane, because an error of Fetch means that no lane can be read. LaneFaults does not block, and is
+	// safe for concurrent use with every other method.
 	LaneFaults func() []semel.Unfinished
-	// Ages returns the progress of each lane of this process. all is false if the progress of a lane is
-	// not known, for example before the first record of a new lane. Ages does not block and may be
-	// called at any time.
+	// Ages returns the age of each lane of this process. all is false if the age of a lane is not known, for
+	// example before the first record of a new lane. Ages does not block and may be called at any time.
 	Ages func() (lanes []LaneAge, all bool)
 }
 
@@ -198,9 +201,9 @@ var ErrEnd = errors.New("semel: the source has ended")
 
 // Position is the read position in a lane of a source without a broker, such as a file.
 type Position struct {
-	// Offset is the byte after the last delivery before which all deliveries are settled.
+	// Offset is a position up to which all deliveries are settled: the byte after the last of them.
 	Offset int64
-	// Length is the length of the file at that time.
+	// Length is the length of the file when the position was saved.
 	Length int64
 	// Check identifies the file: a hash of the bytes before Offset.
 	Check []byte
@@ -209,11 +212,11 @@ type Position struct {
 // PositionStore stores positions in the consumer's store, by consumer and lane. A source may store
 // other data in Check under a name of its own, such as its first start position.
 type PositionStore interface {
-	// LoadPosition returns the position and reports whether there is one.
+	// LoadPosition returns the position. The result is false if there is no position.
 	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)
 	SavePosition(ctx context.Context, consumer, lane string, p Position) error
-	// KeepPosition saves p if there is no position, and returns the stored position. Processes
-	// that call it concurrently all get the same position. After an error it is unknown whether
-	// p was saved.
+	// KeepPosition saves p if there is no position, and returns the position that is then stored. If several
+	// processes call it at the same time, all get the same position. After an error it is unknown whether p
+	// was saved.
 	KeepPosition(ctx context.Context, consumer, lane string, p Position) (Position, error)
 }

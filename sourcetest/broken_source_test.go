@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// broken is a Memory with a fault. Its fields, if set, replace the methods of the Memory.
+// broken is a Memory with a fault: its fields, if set, replace methods of the Memory.
 type broken struct {
 	*Memory
 	fetch  func(ctx context.Context, most source.Bound) ([]source.Delivery, error)
@@ -85,14 +85,14 @@ func (b *broken) Lanes(o source.LaneObserver) {
 	b.Memory.Lanes(o)
 }
 
-// acknowledge settles deliveries without recording it in the suite.
+// acknowledge acks deliveries in the Memory. The suite does not notice that.
 func (b *broken) acknowledge(ctx context.Context, all ...source.Delivery) {
 	for i := range all {
 		_, _ = b.Memory.Settle(ctx, []source.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
 	}
 }
 
-// fetched passes the result of Fetch through f.
+// fetched changes the result of Fetch with f.
 func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*broken) {
 	return func(b *broken) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
@@ -102,7 +102,7 @@ func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*b
 	}
 }
 
-// settledAs passes the settlements of Settle through f.
+// settledAs changes the settlements before Settle with f.
 func settledAs(f func(b *broken, s source.Settlement) source.Settlement) func(*broken) {
 	return func(b *broken) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// faults lists sources that break a law, each with the case that must detect it.
+// faults has sources that break a law. seenBy is the case that must detect the fault.
 var faults = []struct {
 	name, seenBy string
 	plant        func(*broken)
@@ -258,7 +258,7 @@ var faults = []struct {
 	}},
 }
 
-// agesAs passes each lane that Ages reports through f.
+// agesAs changes each lane in the result of Ages with f.
 func agesAs(f func(*source.LaneAge)) func(*broken) {
 	return func(b *broken) {
 		b.ages = func(all []source.LaneAge) []source.LaneAge {
@@ -301,7 +301,7 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 	}
 }
 
-// poor is a source with the fewest possible abilities.
+// poor is a source with no optional features.
 type poor struct{ *Memory }
 
 func (p poor) Open() (source.Source, error) {

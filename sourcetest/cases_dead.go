@@ -21,7 +21,7 @@ func deadLetter(s *session) error {
 	case s.Can.DeadLetters && !keeps:
 		return errors.New("the harness declares Can.DeadLetters, but source.Info.DeadLetters is nil or returns an error")
 	case keeps && !s.Can.DeadLetters:
-		return nil // the source keeps dead letters that the harness cannot read
+		return nil // the source has dead letters, but the harness cannot read them
 	}
 	left, err := s.trySettle(semel.DeadLetter, 0, s.first(2))
 	switch {

@@ -31,7 +31,8 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // the message was being fetched when the lane was paused
+	// Fetch was already getting this message when the case paused the lane
+	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil {
 		return err
 	}
 	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
@@ -46,7 +47,7 @@ func pauseAndResume(s *session) error {
 	return s.collect(n)
 }
 
-// one fetches until it gets one delivery.
+// one calls Fetch until Fetch returns a delivery, and returns that delivery.
 func (s *session) one() (source.Delivery, error) {
 	for range 1000 {
 		got, err := s.fetch(s.Patience, source.Bound{Messages: 1, Bytes: 1})
@@ -88,8 +89,8 @@ func idleAtTheEnd(s *session) error {
 	return s.wantIdle(idler, true, "everything was delivered")
 }
 
-// wantIdle calls Idle until it returns the wanted answer. wantIdle retries only if true is
-// wanted, because a source may become idle later.
+// wantIdle calls the source's Idle until Idle returns the wanted answer. Only a wanted true is retried,
+// because a source may become idle some time after its last settlement.
 func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished, error), want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler(s.ctx)
@@ -119,8 +120,8 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside settles messages in a second goroutine while the first one fetches. Then the first goroutine settles while the
-// second waits in Fetch.
+// beside tests that Settle and Fetch can run at the same time. First, a second goroutine settles messages
+// while the first one fetches. Then the first goroutine settles while the second one waits in Fetch.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)
@@ -148,7 +149,7 @@ func beside(s *session) error {
 	return s.quiet(s.Quiet, none)
 }
 
-// collectInto fetches all but the last message in small batches and sends them to a channel.
+// collectInto fetches all messages but the last in small batches, and sends each batch to the channel todo.
 func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	for range 10 * n {
 		if len(s.times) >= n || s.ended {
@@ -168,7 +169,7 @@ func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	return nil
 }
 
-// settleWhileWaiting fetches the last message and settles it while another Fetch waits.
+// settleWhileWaiting fetches the last message, and settles it while another call of Fetch waits for messages.
 func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	from := len(s.seen)
 	if err := s.collect(n); err != nil {
@@ -177,7 +178,7 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	rest := slices.Clone(s.seen[from:])
 	most := 2 * s.Quiet
 	if !s.Virtual {
-		most = s.Patience // a busy machine may be slow for other reasons
+		most = s.Patience // the time limit is long, because a busy machine may be slow for reasons outside of the source
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*most)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// returnCases tests redelivery.
+// returnCases returns the cases about redelivery.
 func returnCases() []Case {
 	return []Case{
 		{"unsettled_comes_again", "An unsettled message is delivered again by the next source.", unsettledAgain},
@@ -57,7 +57,7 @@ func outOfOrder(s *session) error {
 	}
 	left := []int{11, 23}
 	all := s.without(left...)
-	for i := len(all) - 1; i >= 0; i -= 2 { // from the last to the first, every second one; then all
+	for i := len(all) - 1; i >= 0; i -= 2 { // from the last message to the first, every second one; all messages are settled afterwards
 		if err := s.settle(semel.Ack, 0, all[i]); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func handedBack(s *session) error {
 		}
 		return nil
 	}
-	for range 3 { // and again
+	for range 3 { // nack the same message three more times
 		if err := s.settle(semel.Nack, 0, s.seen[len(s.seen)-1]); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func handedBackSurvives(s *session) error {
 		return err
 	}
 	if s.Can.Delays {
-		s.Patience += time.Hour // a broker may keep the delay
+		s.Patience += time.Hour // a broker may still apply the delay of the nack
 	}
 	for _, n := range []int{0, 9} {
 		if s.times[string(s.published[n].Body)] > 0 {
@@ -192,7 +192,7 @@ func counted(s *session) error {
 	if err := s.collect(4); err != nil || !s.Can.HandsBack {
 		return err
 	}
-	for range 3 { // session compares Before with what it has seen
+	for range 3 { // the session compares Before with the number of deliveries that the session has seen
 		if err := s.settle(semel.Nack, 0, s.seen[len(s.seen)-1]); err != nil {
 			return err
 		}

@@ -1,4 +1,5 @@
-// Package sourcetest is the conformance suite for implementations of source.Source.
+// Package sourcetest is the conformance suite for implementations of source.Source: a set of tests that every
+// source must pass. The test of a source calls [Run]:
 //
 //	func TestSource(t *testing.T) {
 //		sourcetest.Run(t, sourcetest.Harness{
@@ -7,9 +8,9 @@
 //		})
 //	}
 //
-// Each [Case] tests one law, and prints the law when it is broken. A source may deliver a
-// message more than once, unless the law says otherwise. The suite also tests abilities that
-// the harness does not declare in [Can]: such a call must fail cleanly.
+// Each [Case] tests one law. If the source breaks the law, the case fails and prints it. A source may deliver
+// a message more than once, unless a law says otherwise. The suite also calls methods for abilities that the
+// harness does not declare in [Can]: such a call must fail cleanly.
 //
-// [Memory] is a broker and its source in memory. It passes the suite.
+// [Memory] is a broker with its own source, both in memory. Memory passes the suite.
 package sourcetest

@@ -12,16 +12,17 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Broker is the broker that the tested source reads from. Each case starts its own.
+// Broker is the broker from which the tested source reads. Each case starts a broker of its own.
 type Broker interface {
-	// Publish appends m to a lane, 0 to Can.Lanes-1. When it returns, a source can deliver the
-	// message.
+	// Publish appends m to the lane with this number, from 0 to Can.Lanes-1. When Publish returns, a source
+	// can deliver the message.
 	Publish(lane int, m *semel.Message) error
-	// End declares that no more messages will be published. The suite calls it only if
-	// Can.Ends is set, before or after Open.
+	// End declares that no more messages will be published. The suite calls End only if Can.Ends is true; it
+	// may do so before or after Open.
 	End() error
-	// Open returns a source that reads all lanes, for the same consumer each time, from its
-	// stored positions if it has any. A case closes a source before it opens the next one.
+	// Open returns a source that reads all lanes. All sources that Open returns belong to the same consumer,
+	// and a new one continues at the positions that the consumer has stored, if any. A case closes a source
+	// before it opens the next one.
 	Open() (source.Source, error)
 }
 
@@ -34,38 +35,38 @@ type DeadLetterBroker interface {
 
 // Can declares the abilities of a source.
 type Can struct {
-	// Lanes is the number of lanes that Publish accepts; at least 1. The source may have more
-	// lanes.
+	// Lanes is the number of lanes to which the suite may publish; at least 1. The source may have more lanes.
 	Lanes int
-	// Live: messages that are published after Open are delivered.
+	// Live is true if the source delivers messages that are published after Open.
 	Live bool
-	// Whole: keys and headers arrive unchanged. Bodies always must.
+	// Whole is true if keys and headers arrive unchanged. Every source must deliver bodies unchanged.
 	Whole bool
-	// Ordered: the first deliveries of a lane's messages are in the order of publishing.
+	// Ordered is true if the messages of a lane are first delivered in the order in which they were published.
 	Ordered bool
-	// Reopens: the next source delivers the messages that were not settled.
+	// Reopens is true if the next source of the consumer delivers the messages that were not settled.
 	Reopens bool
-	// Remembers: the next source does not deliver a settled message, if the previous source
-	// was closed cleanly and all earlier messages were settled too.
+	// Remembers is true if the next source does not deliver a settled message again, provided that the
+	// previous source was closed cleanly and all earlier messages of the lane were settled too.
 	Remembers bool
-	// HandsBack: the same source delivers a message again after a nack.
+	// HandsBack is true if the same source delivers a message again after a nack.
 	HandsBack bool
-	// Delays: a message that was nacked is not delivered before Settlement.After.
+	// Delays is true if a message that was nacked is not delivered before the delay Settlement.After has
+	// passed.
 	Delays bool
-	// Counts: Delivery.Before is the number of earlier deliveries. Without this ability Before
-	// is always source.Unknown.
+	// Counts is true if Delivery.Before is the number of earlier deliveries of the message. Without this
+	// ability, Before must always be source.Unknown.
 	Counts bool
-	// Pauses: Flow pauses and resumes a lane.
+	// Pauses is true if Flow pauses and resumes a lane.
 	Pauses bool
-	// DeadLetters: the source keeps dead letters (source.Info.DeadLetters), and the broker
-	// implements DeadLetterBroker.
+	// DeadLetters is true if the source stores dead letters (source.Info.DeadLetters). The broker must then
+	// implement DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source can report that it has delivered everything (source.Info.Idle).
+	// Idles is true if the source can report that it has delivered everything (source.Info.Idle).
 	Idles bool
-	// Dated: the source reports the age of unsettled messages (source.Info.Ages).
+	// Dated is true if the source reports the age of its unsettled messages (source.Info.Ages).
 	Dated bool
-	// Ends: after Broker.End, Fetch returns source.ErrEnd when everything is settled. Without
-	// this ability Fetch never returns it.
+	// Ends is true if Fetch returns source.ErrEnd after Broker.End, once every message is settled. Without
+	// this ability, Fetch must never return source.ErrEnd.
 	Ends bool
 }
 
@@ -86,29 +87,29 @@ func (c Can) minimum() error {
 
 // Harness describes the source to be tested.
 type Harness struct {
-	// Start starts an empty broker and registers its end with t.Cleanup. Required.
+	// Start starts an empty broker, and registers a function with t.Cleanup that stops the broker. Required.
 	Start func(t testing.TB) Broker
 	Can   Can
-	// Virtual runs every case in a testing/synctest bubble, where waiting takes no real time.
-	// For sources that need no network.
+	// Virtual is true if each case should run in a testing/synctest bubble, where waiting takes no real time.
+	// Set Virtual for sources that need no network.
 	Virtual bool
-	// Patience is the longest wait for an expected event; default 10 s.
+	// Patience is the longest time that a case waits for an event that should happen; default 10 s.
 	Patience time.Duration
-	// Quiet is how long a case waits to be sure that an event does not happen; default 1 s.
+	// Quiet is the time that a case waits in order to conclude that an event does not happen; default 1 s.
 	Quiet time.Duration
 }
 
-// Case is one law and its test.
+// Case is one law with its test.
 type Case struct {
 	// Name is the name of the subtest.
 	Name string
-	// Law is the law, as a sentence.
+	// Law is the tested law, as a sentence.
 	Law string
 	run func(*session) error
 }
 
-// Run runs all cases as subtests. Run fails t at once if the harness declares less than every
-// source must be able to do.
+// Run runs all cases as subtests of t. If the harness declares less than every source must be able to do, Run
+// fails t at once.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	if err := h.Can.minimum(); err != nil {
@@ -123,8 +124,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check runs the case against a new broker. Check returns how the source broke the law, or nil.
-// Check fails t only if the broker fails.
+// Check runs the case against a new broker, and returns an error that says how the source broke the law, or
+// nil. Check fails t only if the broker itself fails.
 func (c Case) Check(t *testing.T, h Harness) (err error) {
 	t.Helper()
 	if h.Patience == 0 {
@@ -153,7 +154,7 @@ func (c Case) check(t *testing.T, h Harness) error {
 	return errors.Join(err, s.broken)
 }
 
-// session is a running case: a broker, the open source, and the deliveries so far.
+// session is a case that is running: its broker, the open source, and the deliveries so far.
 type session struct {
 	Harness
 	ctx    context.Context
@@ -162,16 +163,17 @@ type session struct {
 	lanes  laneLog
 
 	published []*semel.Message
-	// seen are the deliveries in order; times counts them by body.
+	// seen contains the deliveries in the order in which they arrived; times counts them by the message's
+	// body.
 	seen  []source.Delivery
 	times map[string]int
 	ended bool
-	// unanswered is set if the last Fetch could not reach its broker.
+	// unanswered is true if the last Fetch could not reach the broker.
 	unanswered bool
 
-	// broken is the first violation of a law that holds for every Fetch.
+	// broken describes the first time that the source broke a law which holds for every Fetch, or is nil.
 	broken error
-	// failed is an error of the broker. failed says nothing about the source.
+	// failed is an error of the broker, or nil. It says nothing about the source.
 	failed error
 }
 
@@ -181,7 +183,8 @@ func (s *session) breach(format string, values ...any) {
 	}
 }
 
-// publish publishes n messages, distributed over the lanes in turn.
+// publish publishes n messages: the first in lane 0, the next in lane 1, and so on, starting again with lane 0
+// after the last lane.
 func (s *session) publish(n int) {
 	for range n {
 		s.publishBody(len(s.published)%s.Can.Lanes, "")
@@ -208,7 +211,7 @@ func (s *session) end() {
 	}
 }
 
-// open opens a source and forgets earlier deliveries.
+// open opens a source and forgets the deliveries of earlier sources.
 func (s *session) open() {
 	source, err := s.broker.Open()
 	if err != nil {

@@ -12,32 +12,32 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Memory is a broker with ordered lanes and its own source, for tests and for benchmarks of
-// consumers. Fetch allocates once, and Publish once for each 256 messages. Memory has all
-// abilities of Can except Dated, because it keeps no times.
+// Memory is a broker with ordered lanes and its own source, all in memory, for tests and for benchmarks of
+// consumers. Each Fetch makes one allocation, and Publish makes one for each 256 messages. Memory has all
+// abilities of Can except Dated, because it stores no times.
 type Memory struct {
-	// mu protects all fields below except wake. No goroutine holds it during a blocking call.
+	// mu protects all fields below except wake. A goroutine does not hold mu while it waits.
 	mu       sync.Mutex
 	lanes    []memoryLane
 	observer source.LaneObserver
 	epoch    uint64
-	// turn is the lane that the next Fetch begins with.
+	// turn is the lane from which the next Fetch takes messages first.
 	turn int
-	// unsettled counts the messages that were published and not acked.
+	// unsettled counts the messages that were published and not yet acked.
 	unsettled            int
 	given, ended, closed bool
 	dead                 []*semel.Message
 
-	// wake holds one token if a waiting Fetch should look again.
+	// wake contains one token if a waiting Fetch should check again whether there are messages.
 	wake chan struct{}
 }
 
-// memoryLane is a queue of blocks. The blocks before next are delivered; each is kept until all
-// its messages are settled.
+// memoryLane is a queue of blocks. The blocks before next have been delivered; each stays in the queue until
+// all its messages are settled.
 type memoryLane struct {
 	id     source.Lane
 	blocks []*block
-	// next and at are the block and slot to be delivered next.
+	// next is the block, and at the slot in that block, that will be delivered next.
 	next, at int
 	back     []*slot
 	paused   bool
@@ -51,7 +51,7 @@ type block struct {
 
 const blockSize = 256
 
-// slot is a message in the broker. Deliveries have it as their Handle.
+// slot is a message in the broker. The Handle of a delivery is a pointer to its slot.
 type slot struct {
 	message *semel.Message
 	block   *block
@@ -85,7 +85,7 @@ func NewMemory(lanes int) *Memory {
 	return m
 }
 
-// Publish appends a message to a lane. The broker keeps v itself, not a copy.
+// Publish appends a message to a lane. The broker stores v itself, not a copy.
 func (m *Memory) Publish(lane int, v *semel.Message) error {
 	m.mu.Lock()
 	l := &m.lanes[lane]
@@ -100,8 +100,8 @@ func (m *Memory) Publish(lane int, v *semel.Message) error {
 	return nil
 }
 
-// End declares that no more messages will be published: Fetch returns source.ErrEnd when
-// everything is settled.
+// End declares that no more messages will be published: once every message is settled, Fetch returns
+// source.ErrEnd.
 func (m *Memory) End() error {
 	m.mu.Lock()
 	m.ended = true
@@ -110,8 +110,8 @@ func (m *Memory) End() error {
 	return nil
 }
 
-// Open begins a new epoch and returns m itself as its source, which delivers again every
-// message that was not acked.
+// Open begins a new epoch and returns m itself as the source. In the new epoch the source delivers every
+// message again that was not acked.
 func (m *Memory) Open() (source.Source, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,11 +142,11 @@ func (m *Memory) rouse() {
 	}
 }
 
-// Lanes sets the observer that the first Fetch notifies that all lanes are assigned.
+// Lanes sets the observer that the first Fetch tells about the lanes: all of them are assigned then.
 func (m *Memory) Lanes(o source.LaneObserver) { m.observer = o }
 
-// Fetch implements source.Source. Lanes take turns. In a lane, messages that were handed back
-// and are due come first. After Close the error wraps semel.ErrClosed.
+// Fetch implements source.Source. Fetch takes messages from the lanes in turn. In each lane, it first takes
+// messages that were nacked and whose delay has passed. After Close, the error of Fetch wraps semel.ErrClosed.
 func (m *Memory) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -195,7 +195,8 @@ func (m *Memory) giveLanes() {
 	}
 }
 
-// wait blocks until Fetch should look again. wait returns false if ctx has ended.
+// wait blocks until Fetch should check again whether there are messages, and returns false if ctx ended
+// instead. At the time due, if it is set, a nacked message can be delivered again.
 func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	var at <-chan time.Time
 	if !due.IsZero() {
@@ -212,8 +213,8 @@ func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	return true
 }
 
-// take returns the deliveries that are available, or the time when the next message that was
-// handed back is due.
+// take returns the deliveries that are available. If there are none, take returns the time at which the next
+// nacked message can be delivered again.
 func (m *Memory) take(most source.Bound) ([]source.Delivery, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,8 +243,7 @@ type taking struct {
 	due   time.Time
 }
 
-// fits reports whether the batch has room for another message; it always has room for the first
-// one.
+// fits reports whether the batch has room for another message. The first message of a batch always fits.
 func (t *taking) fits(m *semel.Message) bool {
 	if len(t.out) == 0 {
 		return true
@@ -305,8 +305,8 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements source.Source. Settle never fails. Of a delivery from an earlier epoch it
-// keeps only the dead letter and ignores the rest.
+// Settle implements source.Source. Settle never fails. If a delivery belongs to an earlier epoch, Settle
+// stores its dead letter, if it has one, and ignores the settlement otherwise.
 func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {
@@ -351,7 +351,7 @@ func (m *Memory) settle(v *source.Settlement) {
 	}
 }
 
-// Flow pauses or resumes a lane.
+// Flow pauses a lane if on is false, and resumes the lane if on is true.
 func (m *Memory) Flow(which source.Lane, on bool) {
 	m.mu.Lock()
 	for i := range m.lanes {
@@ -363,7 +363,8 @@ func (m *Memory) Flow(which source.Lane, on bool) {
 	m.rouse()
 }
 
-// Close ends Fetch. Messages that were not acked are delivered again after Open.
+// Close ends a waiting Fetch and makes later calls of Fetch fail. After the next Open, the messages that were
+// not acked are delivered again.
 func (m *Memory) Close(context.Context) error {
 	m.mu.Lock()
 	m.closed = true

@@ -22,7 +22,7 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 	})
 }
 
-// BenchmarkMemory measures publishing, fetching and settling one message.
+// BenchmarkMemory measures how long one message takes to be published, fetched and settled.
 func BenchmarkMemory(b *testing.B) {
 	m := sourcetest.NewMemory(8)
 	message := &semel.Message{Body: []byte("body")}

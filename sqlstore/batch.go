@@ -18,19 +18,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batch is a session with marks.
+// batch is a transaction with the markers of its messages.
 type batch struct {
 	*database.Session
 	guarded bool
 	marks   []sqlform.Mark
-	asked   []store.Mark   // the marks that the caller passed
-	fresh   []bool         // by mark: this batch wrote the marker
+	asked   []store.Mark   // as the caller passed them
+	fresh   []bool         // by mark: true if this batch wrote the marker
 	former  *formers.Batch // nil if no mark has a previous identity
-	streams *streams.Batch // nil if no mark has a version to judge
-	freed   bool           // the end unblocks rows
+	streams *streams.Batch // nil if no message has a version that must be checked
+	freed   bool           // true if the end of the batch unblocks rows
 	results []endResult    // results that the commit writes
 	ended   bool
-	asks    *sql.Stmt // checks the transaction; prepared on first use
+	asks    *sql.Stmt // statement that checks the transaction; prepared on first use
 }
 
 // Begin implements store.TxStore.
@@ -45,8 +45,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// begin opens a transaction and writes its marks. The guard lets only the store's own last
-// statement commit the transaction.
+// begin opens a transaction and writes its markers. The guard lets only the store's own last statement commit
+// the transaction.
 func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []store.Mark) (*batch, []store.Verdict, error) {
 	if err := db.PrepareLists(ctx); err != nil {
 		return nil, nil, err
@@ -86,9 +86,9 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	return b, verdicts, nil
 }
 
-// TxAborted implements store.TxStatus. TxAborted reports whether a handler committed, rolled
-// back, or met an error after which the transaction cannot commit. If the driver does not show
-// that, TxAborted asks the database.
+// TxAborted implements store.TxStatus. TxAborted reports whether the transaction cannot commit any more:
+// because a handler committed it or rolled it back, or because of an earlier error. If the driver does not
+// show that, TxAborted asks the database.
 func (b *batch) TxAborted() bool {
 	if b.Handle.Status != nil {
 		return b.Handle.Status() != database.InTransaction
@@ -102,9 +102,8 @@ func (b *batch) TxAborted() bool {
 // errEnded means that a handler ended the transaction of its batch.
 var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: ended.Err}
 
-// AbortCause implements store.TxStatus. AbortCause returns errEnded if the handler ended the
-// transaction. AbortCause does not know other errors, because database/sql returns the error of
-// a statement to the handler only.
+// AbortCause implements store.TxStatus. AbortCause returns errEnded if the handler ended the transaction. It
+// cannot return other causes: database/sql passes the error of a statement only to the handler.
 func (b *batch) AbortCause() error {
 	ended := false
 	switch {
@@ -144,9 +143,9 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	case refused:
 		r := b.refused(err, store.NoCulprit)
 		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
-			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of
-			// the batch may be the cause. If the store counted as down instead, this
-			// message would block all others forever.
+			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of the batch may be
+			// the cause. If this counted as an outage of the store, the message would block all others
+			// forever.
 			r.Class = store.ClassRetry
 		}
 		return r
@@ -155,14 +154,14 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 }
 
-// goesOn reports whether the connection is usable and shows that the transaction has ended.
+// goesOn reports whether the connection is usable and the driver shows that the transaction has ended.
 func (b *batch) goesOn() bool {
 	h := &b.Handle
 	return h.Status != nil && h.Closed != nil && !h.Closed() && h.Status() == database.NoTransaction
 }
 
-// finish writes everything that belongs to the commit, and removes the guard. An error may
-// name the mark to charge.
+// finish writes everything that belongs to the commit, and removes the guard. If one message caused the error,
+// culprit is the index of its mark.
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
@@ -196,12 +195,12 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
-// ours converts an error of a statement about the store's own tables. If the server rejects
-// such a statement, for example because of a missing privilege or a trigger, the store is at
-// fault: an operator can fix it, and no message is parked.
+// ours converts an error of a statement about the store's own tables. If the server rejects such a statement,
+// for example because of a missing privilege or a trigger, the error counts as a fault of the store. Then an
+// operator can fix the cause, and no message is parked.
 func (b *batch) ours(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
-		return err // an adopted table belongs to others, too
+		return err // other code uses an adopted table, too
 	}
 	return b.DB.Blameless("the end of the batch", err)
 }
@@ -214,9 +213,9 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
-// refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT failed
-// for certain. Without a guard a handler may have committed; then the outcome is unknown until
-// the messages are marked again.
+// refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
+// Without a guard, a handler may have committed the transaction. Then the outcome is unknown until the markers
+// are looked up in the next attempt.
 func (b *batch) refused(err error, culprit int) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
@@ -244,9 +243,9 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.RollbackTx(ctx)
 }
 
-// Kill implements store.Batch. SQLite runs in this process, so there is no connection to
-// close: the running statement completes, and no further one starts. The same holds for a
-// PostgreSQL driver that does not expose its connection.
+// Kill implements store.Batch. SQLite runs in this process, so Kill closes no connection: the running
+// statement completes, and no further statement starts. The same holds for a PostgreSQL driver that gives no
+// access to its connection.
 func (b *batch) Kill() { b.KillTx() }
 
 // standing is the state of a batch's transaction.
@@ -258,14 +257,14 @@ const (
 	silent                 // the server does not answer
 )
 
-// ClassifyHandler implements store.TxStatus. An error that looks like contention or like a
-// store that is down counts as the handler's own, with two exceptions: the transaction is
-// broken and the error has a code of the database, or the server does not answer. database/sql
-// returns the error of a statement to the handler only. So if the driver does not show the
-// state of the transaction, a statement checks it.
+// ClassifyHandler implements store.TxStatus. If a handler's error looks like lock contention or an outage of
+// the store, ClassifyHandler nevertheless charges the handler, with two exceptions: the transaction is broken
+// and the error has a code of the database, or the server does not answer. database/sql passes the error of a
+// statement only to the handler. So if the driver does not show the state of the transaction, a statement
+// checks that state.
 //
-// An error with a code of SQLite is always trusted: when the disk is full, SQLite only undoes
-// the statement, and the transaction continues.
+// A code of SQLite is always believed: when the disk is full, SQLite undoes only the statement, and the
+// transaction continues.
 func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := b.DB.Classify(err)
 	switch class {
@@ -303,8 +302,8 @@ func (b *batch) standing(ctx context.Context) standing {
 	return silent
 }
 
-// writeRow writes an inbox row with the commit, or counts one more delivery of the existing
-// row.
+// writeRow writes an inbox row with the commit. If the message has a row already, writeRow counts one more
+// delivery in that row.
 func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
@@ -324,7 +323,7 @@ func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	if r.Conflict {
 		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written the row first
 	}
-	// A row with the same key is left from a removed marker.
+	// The row may exist: removing a marker can leave the row of the same key behind.
 	err = b.writeOne(ctx, b.DB.SQL.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// start writes the guard and the marks.
+// start writes the guard and the markers.
 func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	if b.DB.Postgres != nil {
 		return b.postgresStart(ctx, o)
@@ -25,7 +25,7 @@ func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, 
 	return b.sqliteStart(ctx)
 }
 
-// lookAt sets the verdicts of the marks that are claims.
+// lookAt sets the verdicts of marks that belong to claimed rows.
 func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	var claims []store.Claim
 	var at []int
@@ -41,8 +41,7 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	return leases.ClaimsOf(b.DB).Look(ctx, b.DB, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }
 
-// works checks that the batch may use its generation, and locks the generation until the batch
-// ends.
+// works checks that the batch may use its generation, and locks the generation until the batch ends.
 func (b *batch) works(ctx context.Context, w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -55,7 +54,7 @@ func (b *batch) works(ctx context.Context, w generations.Working) error {
 	return err
 }
 
-// lookAtLines sets the verdicts of marks whose lines have waiting rows.
+// lookAtLines sets the verdicts of marks whose lane has waiting rows.
 func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	busy, err := ordering.Busy(ctx, b.DB, b.InTx, marks, lines.Asked(marks))
 	if err == nil {
@@ -64,21 +63,21 @@ func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []
 	return err
 }
 
-// The defaults of store.TxOptions in PostgreSQL.
+// Defaults of store.TxOptions in PostgreSQL.
 const (
-	// defaultMarkLock limits the wait for the locks of marks.
+	// defaultMarkLock limits the wait for locks while the markers are written.
 	defaultMarkLock   = 10 * time.Second
 	defaultEffectLock = 10 * time.Second
 	// defaultIdle is longer than the default timeout of a handler.
 	defaultIdle = time.Minute
 )
 
-// leastLimit is the minimum server-side limit of a handler's statement. The handler's context
-// ends the statement earlier; the limit also applies to the store's own statements at the end
+// leastLimit is the smallest time limit that the server gets for statements. The handler's context ends a
+// statement of the handler earlier. The server's limit also applies to the store's own statements at the end
 // of a batch.
 const leastLimit = time.Second
 
-// statementLimit formats store.TxOptions.Statement for a setting.
+// statementLimit formats store.TxOptions.Statement as the value of a setting.
 func statementLimit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
@@ -86,12 +85,12 @@ func statementLimit(d time.Duration) string {
 	return database.Milliseconds(max(d, leastLimit), 0)
 }
 
-// noLimit keeps the server's own limit.
+// noLimit is the value with which the server's own limit stays in force.
 const noLimit = "0"
 
-// postgresStart writes settings, guard and marks with one statement. The consumer's lock is
-// taken before that with its own lock timeout, so that waiting for the consumer's turn is not
-// limited by the timeout of marks.
+// postgresStart writes settings, guard and markers with one statement. Before that, it takes the lock of a
+// consumer whose batches run one after the other. That statement has a lock timeout of its own, so the timeout
+// for markers does not limit the wait for the lock.
 func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := database.Milliseconds(o.Idle, defaultIdle)
@@ -104,8 +103,8 @@ func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.V
 		database.Milliseconds(o.MarkLock, defaultMarkLock), database.Milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
-// postgresBroken reports whether the guard is invisible. After a handler's ROLLBACK the
-// connection has another transaction, or none.
+// postgresBroken reports whether the guard is not visible. After a handler's ROLLBACK the connection has
+// another transaction, or none.
 func (b *batch) postgresBroken() bool {
 	var guarded bool
 	err := b.InTx.QueryRow(b.DB.SQL.Guarded).Scan(&guarded)
@@ -134,8 +133,8 @@ func guardedBy(db *database.DB, done sql.Result) (bool, error) {
 	return n == 1, err
 }
 
-// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some
-// errors. That is no round trip.
+// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some errors. SQLite
+// runs in this process, so the question needs no network.
 func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error
@@ -152,7 +151,7 @@ func (b *batch) sqliteBroken() bool {
 	return err != nil || b.guarded && guards != 1
 }
 
-// lookAtStreams locks the streams of a batch's marks and judges their versions.
+// lookAtStreams locks the streams of the messages in a batch, and checks their versions.
 func (b *batch) lookAtStreams(ctx context.Context, o store.TxOptions, marks []store.Mark, verdicts []store.Verdict) error {
 	b.streams = streams.Of(marks)
 	all := b.streams.All()

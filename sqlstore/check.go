@@ -11,12 +11,11 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Check reports whether the schema fits this release and still has everything that
-// exactly-once processing needs: keys, the guard's foreign key, tables that a crash does not
-// empty, and nothing that changes written data. Its error names every fault with its remedy,
-// and wraps semel.ErrSchema. Check changes nothing. Migrations that only a newer release knows
-// are allowed within a major version of the schema, because they only add to it. Status lists
-// them.
+// Check reports whether the schema fits this release and still has everything that exactly-once processing
+// needs: keys, the guard's foreign key, tables that a crash does not empty, and no trigger or rule that
+// changes written data. Its error names every fault and its remedy, and wraps semel.ErrSchema. Check changes
+// nothing. It accepts migrations of newer releases within a major version of the schema, because such
+// migrations only add to the schema. Status lists them.
 func (s *Store) Check(ctx context.Context) error {
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -40,9 +39,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// lint reports what the schema has lost of the things that exactly-once processing needs. lint
-// reads rows where the catalog is not enough. If a table is missing, the earlier checks have
-// already named it.
+// lint reports the missing parts of the schema that exactly-once processing needs. lint reads rows where the
+// catalog does not have enough information. If a table is missing, an earlier check has named that table.
 func lint(ctx context.Context, db *database.DB) error {
 	found := errors.Join(db.Faults(ctx, db.SQL.Unfit), db.Faults(ctx, db.SQL.Lint))
 	if err := db.Faults(ctx, db.SQL.LintRows); err != nil && (found == nil || errors.Is(err, semel.ErrSchema)) {
@@ -51,10 +49,9 @@ func lint(ctx context.Context, db *database.DB) error {
 	return found
 }
 
-// OpenSchemas returns a warning for each schema of the role's search_path in which other roles
-// may create objects. The warning names the roles and the statement that revokes the
-// privilege. Superusers and the owner of the schema are ignored. On SQLite there are no
-// warnings.
+// OpenSchemas returns a warning for each schema in the role's search_path in which other roles may create
+// objects. The warning names these roles and the statement that revokes the privilege. Superusers and the
+// owner of the schema are ignored. For SQLite the result is empty.
 func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, nil
@@ -68,19 +65,19 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
 
-// quoted returns a name of a schema or role in quotes for SQL.
+// quoted returns the name of a schema or role, quoted for SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// right is the set of privileges that a role needs on an object of Semel's schema.
+// right lists the privileges that a role needs on an object of Semel's schema, and the privileges that it
+// lacks.
 type right struct {
-	object, known string // the name for GRANT, empty if the object is missing; and the name without schema and prefix
+	object, known string // object: the name for GRANT, empty if the object is missing; known: the name without schema and prefix
 	needs, lacks  string
 	role          string
 }
 
-// LackingRights returns a warning for each object of Semel's schema on which the role lacks a
-// privilege that consumers or operators need. The warning names the GRANT statement. On SQLite
-// there are no warnings.
+// LackingRights returns a warning for each object of Semel's schema on which the role lacks a privilege that
+// consumers or operators need. The warning contains the GRANT statement. For SQLite the result is empty.
 func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, nil
@@ -94,13 +91,12 @@ func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error
 	return warnings, err
 }
 
-// Grants returns the GRANT statements for a role that runs consumers and changes their messages
-// with operator commands, regardless of the role's present privileges. The statements cover the
-// schema, Semel's tables, tables with daily partitions, and the adopted tables that are named. An
-// empty role means the role of the connection. The statements do not cover the user's own tables,
-// nor Migrate and the creation of daily partitions, which need the owner of the tables. The error
-// wraps semel.ErrUnsupported on SQLite, which has no roles, and semel.ErrSchema if a table of Semel
-// is missing.
+// Grants returns the GRANT statements for a role that runs consumers and changes their messages with operator
+// commands. The role's present privileges make no difference. The statements cover the schema, Semel's tables,
+// tables with daily partitions, and the named adopted tables. They do not cover the other tables of the user.
+// Migrate and the creation of daily partitions need the owner of the tables, which no GRANT replaces. An empty
+// role means the role of the connection. The error wraps semel.ErrUnsupported on SQLite, which has no roles,
+// and semel.ErrSchema if a table of Semel is missing.
 func (s *Store) Grants(ctx context.Context, role string, adopted ...string) (grants []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, fmt.Errorf("sqlstore: SQLite has no roles: every process that can write the file can do everything: %w", semel.ErrUnsupported)

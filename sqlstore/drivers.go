@@ -13,13 +13,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Statements returns the statements of a store in PostgreSQL, for drivers with another
-// interface that work on the same tables. The statements change with the schema of the
-// release, which the revision identifies.
+// Statements returns the statements of a store in PostgreSQL. Other drivers use them to work on the same
+// tables. The statements change with the schema of the release; the type Revision12 stands for that schema.
 func Statements(s *Store, _ sqlform.Revision12) *sqlform.Postgres { return s.db.Postgres }
 
-// DatedStatements returns the statements for the table with daily partitions in which a store
-// keeps its markers; nil if the markers are in the common table.
+// DatedStatements returns the statements for the table with daily partitions that has the markers of a store.
+// The result is nil if the markers are in the common table.
 func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 	if s.db.Days == nil {
 		return nil
@@ -30,13 +29,12 @@ func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 // Crypt returns the encryption of a store.
 func Crypt(s *Store) sqlform.Crypt { return s.db.Crypt }
 
-// DayGone reports whether an error of marks, from any driver, means that the daily partition of
-// a mark was dropped after the list of partitions was read. A retry reads the list again.
+// DayGone reports whether a marker could not be written because its daily partition was dropped after the list
+// of partitions was read. The error may come from any driver. A retry reads the list again.
 func DayGone(s *Store, err error) bool { return s.db.NoPartition(err) }
 
-// Unwritten adds to an error of marks, from any driver, the fault of the schema that explains
-// it, such as a trigger or a rule that prevents markers from being written. Unwritten returns
-// nil if the schema shows no cause.
+// Unwritten explains an error of writing markers, from any driver: it looks for a fault of the schema, such as
+// a trigger or a rule that prevents the write. Unwritten returns nil if the schema has no such fault.
 func Unwritten(ctx context.Context, s *Store, err error) error {
 	missing := errors.Is(err, sqlform.ErrMissing)
 	if !missing && s.Classify(err) != store.ClassPermanent {
@@ -51,29 +49,30 @@ func Unwritten(ctx context.Context, s *Store, err error) error {
 	return nil
 }
 
-// Remedy returns what to do about an error of a PostgreSQL server, from any driver; empty if
-// there is no advice. own means that the statement was the store's; other statements get no
-// advice about Semel's tables.
+// Remedy returns what an operator must do about an error of a PostgreSQL server, from any driver; empty if
+// there is no advice. own is true for the store's own statements; other statements get no advice about Semel's
+// tables.
 func Remedy(err error, own bool) string { return database.Remedy(err, own) }
 
-// Judged returns the verdict for a mark in a table with daily partitions. there is the marker of
-// the mark's identity, or the zero value if there is no marker. Judged sets the key of the mark to
-// the key under which the marker is stored.
+// Judged returns the verdict for a mark in a table with daily partitions. there is the existing marker of the
+// same identity, or the zero value if there is none. Judged sets the key of the mark to the key of the
+// existing marker.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	return marking.Judged(c, m, there)
 }
 
-// AllTaken returns an error if some of the streams that were just inserted are missing.
+// AllTaken returns an error unless taken is equal to all. all is the number of streams that a transaction has
+// just inserted, or that existed already; taken is how many of them it then found.
 func AllTaken(taken, all int) error { return ordering.AllTaken(taken, all) }
 
-// Violates reports whether err means that this unique constraint rejected a row. A handler
-// whose effect is protected by a business key then returns semel.Duplicate.
+// Violates reports whether err means that this unique constraint rejected a row. A handler whose effect is
+// protected by a business key then returns semel.Duplicate.
 //
-// In PostgreSQL, use the name of the constraint, such as "invoices_number_key". Exclusion
-// constraints count, too. The name is read from the field ConstraintName (pgx) or Constraint
-// (pq) of the driver's error.
+// In PostgreSQL, constraint is the name of the constraint, such as "invoices_number_key". Exclusion
+// constraints count, too. The name is read from the field ConstraintName (pgx) or Constraint (pq) of the
+// driver's error.
 //
-// In SQLite, use the columns as the table and the constraint name them: "invoices.number" or
-// "lines.invoice, lines.position"; or "index 'name'" for an index on an expression. The code
-// of the error shows its kind, and the constraint is read from the text after the colon.
+// In SQLite, constraint names the columns as the table does: "invoices.number" or "lines.invoice,
+// lines.position". For an index on an expression it is "index 'name'". The code of the error says which kind
+// of constraint it is, and the columns are read from the text after the colon.
 func Violates(err error, constraint string) bool { return database.Violates(err, constraint) }

@@ -19,34 +19,34 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Migration is one step of the schema.
+// Migration is one change of the schema.
 type Migration struct {
 	Version int
 	Name    string
-	// Checksum is the hash of its SQL with the table prefix.
+	// Checksum is the hash of the SQL, which contains the table prefix.
 	Checksum string
-	// AppliedAt is the time by the database's clock; zero if it is not applied.
+	// AppliedAt is when the migration was applied, by the database's clock; zero if it is not applied.
 	AppliedAt time.Time
-	// SQL is empty for a migration that only a newer release knows. This release works with
-	// such a migration if it has the same major version.
+	// SQL is the text of the migration. It is empty if only a newer release knows the migration. This release
+	// works with such a migration within the same major version of the schema.
 	SQL string
 }
 
-// tableWait limits how long a migration waits for the lock of a table, because all other users
-// of the table wait behind the migration.
+// tableWait limits how long a migration waits for the lock of a table. All other users of the table must wait
+// as long.
 const tableWait = "set local lock_timeout = '1s'"
 
-// migrateTries limits how often a migration is tried if a table is locked. Between two
-// attempts, transactions that waited behind the migration can run.
+// migrateTries limits how often a migration is tried if a table is locked. Between two attempts, transactions
+// can run that had to wait for the migration.
 const migrateTries = 30
 
-// aMajor is how many migration numbers a major version of the schema has: numbers below it
-// belong to the first major version, and the second begins with 1000. Within a major version,
-// migrations only add, so that older releases still work.
+// aMajor is the number of migrations in a major version of the schema: the first major version has the numbers
+// below 1000, and the second begins with 1000. Within a major version, migrations only add to the schema, so
+// that older releases still work.
 const aMajor = 1000
 
-// breaks reports whether a migration belongs to a later major version of the schema than
-// known, the last one that this release knows.
+// breaks reports whether the major version of m is later than the major version of known. known is the last
+// migration that this release knows.
 func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
 
 // String returns version and name of the migration.
@@ -79,9 +79,9 @@ func migrations(db *database.DB) ([]Migration, error) {
 	return known, nil
 }
 
-// Status returns every migration that this release knows or the database has, in order. A
-// migration with another content, or of a later major version, is an error that wraps
-// semel.ErrSchema; in the latter case the migrations are returned, too.
+// Status returns every migration that this release knows or the database has, in order. If a migration in the
+// database has other content, or belongs to a later major version, the error wraps semel.ErrSchema. In the
+// case of a later version, Status returns the migrations together with the error.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	known, err := migrations(s.db)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	return merge(known, applied)
 }
 
-// merge combines the migrations that the release knows, in order, with those of the database.
+// merge combines the migrations that this release knows with the migrations in the database.
 func merge(known, applied []Migration) ([]Migration, error) {
 	all, last := slices.Clone(known), known[len(known)-1]
 	var refused error
@@ -132,14 +132,13 @@ func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
 	})
 }
 
-// Migrate applies the missing migrations, each in its own transaction, and returns their
-// names. Several processes may call it at once. After an error, the returned migrations are
-// applied and the others are not. Migrate rejects a database in which the tables would not
-// work, before it creates anything, and a schema of a later major version; the error wraps
-// semel.ErrSchema. Migrate does not inspect existing tables: see Check. On PostgreSQL a
-// migration waits for the lock of a table for one second at a time, and fails after half a
-// minute. An index that is missing or incomplete is built concurrently, so that it does not
-// block writers.
+// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several
+// processes may call Migrate at the same time. After an error, the returned migrations are applied and the
+// others are not. Before it creates anything, Migrate checks whether the tables can work in this database, and
+// whether the schema has a later major version; in both cases the error wraps semel.ErrSchema. Migrate does
+// not inspect existing tables: see Check. On PostgreSQL a migration waits for the lock of a table for one
+// second at a time, and fails after half a minute. An index that is missing or incomplete is built
+// concurrently, so that it does not block writers.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if s.db.SQLite != nil && s.db.File == nil {
 		return nil, fmt.Errorf("sqlstore: the database is in memory and loses its data when the connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
@@ -172,8 +171,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// migrate first creates the table of migrations on its own, so that the transaction begins
-// with a write even if the table exists.
+// migrate first creates the table of migrations, outside of the transaction. So the transaction begins with a
+// write, also if the table exists.
 func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err error) {
 	if _, err := s.Pool.ExecContext(ctx, s.SQL.Migrations); err != nil {
 		return false, err
@@ -208,14 +207,14 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 	return true, nil
 }
 
-// statements splits a migration at each line that ends with a semicolon and is followed by an
-// empty line.
+// statements splits a migration into statements: after each line that ends with a semicolon and is followed by
+// an empty line.
 func (m Migration) statements() []string {
 	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
 }
 
-// Print writes the SQL of all migrations and of their records, for teams that apply it with
-// another tool.
+// Print writes the SQL of all migrations, for teams that apply the SQL with another tool. The SQL also writes
+// the records of the migrations.
 func (s *Store) Print(w io.Writer) error {
 	all, err := migrations(s.db)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Offsets implements laneoffset.Store. The offsets are stored in the table of positions.
+// Offsets implements laneoffset.Store. The table of positions contains the offsets.
 func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (all []laneoffset.LaneOffset, err error) {
 	all = unknownOffsets(lanes)
 	if len(all) == 0 {
@@ -58,7 +58,7 @@ func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer 
 	return readOffsets(ctx, tx, before, db.Postgres.AdvanceOffsets, append([]any{sqlform.Plain(consumer)}, database.Columns([]any{names, offsets, least})...)...)
 }
 
-// readOffsets sets the offsets that the query returns; lanes are numbered from 1.
+// readOffsets sets the offsets that the query returns. The query numbers the lanes from 1.
 func readOffsets(ctx context.Context, from database.Queryer, all []laneoffset.LaneOffset, query string, args ...any) error {
 	return database.EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		var k int

@@ -36,7 +36,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, m
 	return verdicts, nil
 }
 
-// park writes parked rows for the messages whose marks are fresh.
+// park writes parked rows for the messages that had no marker before.
 func park(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -49,7 +49,7 @@ func park(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return nil
 }
 
-// receive writes inbox rows for the messages whose verdict is Fresh: those without an earlier marker.
+// receive writes inbox rows for the messages that had no marker before.
 func receive(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) error {
 	if db.Postgres != nil {
 		pieces, err := sqlform.Receive(db.Crypt, marks, verdicts, messages)

@@ -19,22 +19,21 @@ import (
 
 // Seed are the options of Store.Seed.
 type Seed struct {
-	// Consumer and Source complete the identities. Source is the source that the consumer's
-	// Identity finds in messages, and empty if it finds none.
+	// Consumer and Source are the other parts of the identities. Source is the source that the consumer's
+	// Identity finds in messages; it is empty if the Identity finds none.
 	Consumer, Source string
 	// Table is the name of the other table as in SQL, with its schema if the search_path does
 	// not include it.
 	Table string
-	// ID is the column of ids, spelled as in the catalog. In PostgreSQL it may be text,
-	// varchar, char, uuid, bytea or an integer; in SQLite anything but a fraction. Ids are
-	// compared byte for byte: a uuid is written in lower case, an integer in decimal. An index
-	// that begins with the column makes reading efficient.
+	// ID is the column of ids, spelled as in the catalog. In PostgreSQL its type may be text, varchar, char,
+	// uuid, bytea or an integer; in SQLite any type except a fraction. Ids are compared byte for byte: a uuid
+	// is written in lower case, an integer in decimal. An index that begins with this column makes reading
+	// efficient.
 	ID string
-	// Where, if not empty, is an SQL condition for the rows that count, such as "status =
-	// 'done'". Where is inserted into the statement unchanged.
+	// Where, if not empty, is an SQL condition that selects rows, such as "status = 'done'". Where is inserted
+	// into the statement unchanged.
 	Where string
-	// Batch is how many ids are seeded in one transaction; the default is 1,000, at most
-	// 10,000.
+	// Batch is how many ids one transaction seeds; the default is 1,000, at most 10,000.
 	Batch int
 	// Progress, if not nil, is called with the sums after each transaction.
 	Progress func(Seeded)
@@ -42,13 +41,11 @@ type Seed struct {
 
 // Seeded is the progress or result of a seeding.
 type Seeded struct {
-	// Read counts the ids that were read, Written those that had no marker yet.
+	// Read is the number of ids that were read, Written the number of ids that had no marker yet.
 	Read, Written int64
-	// Unusable counts the ids that no message can have: empty ones, and those longer than
-	// semel.MaxID.
+	// Unusable is the number of ids that no message can have: empty ids, and ids longer than semel.MaxID.
 	Unusable int64
-	// Resumed reports that an interrupted seeding was continued. Read and Written include its
-	// counts.
+	// Resumed is true if an interrupted seeding was continued. Then Read and Written include the earlier part.
 	Resumed bool
 }
 
@@ -57,14 +54,13 @@ const (
 	mostSeed    = 10_000
 )
 
-// Seed marks the ids of another table as applied, without a fingerprint, for a consumer that
-// replaces other code. Existing markers stay unchanged. A message that is consumed before its
-// id is seeded takes effect again. So stop the other code, seed, and then start the consumer.
-// Seeding again reads everything and writes what is new.
+// Seed writes markers for the ids in another table: each id counts as applied, without a fingerprint. It is
+// for a consumer that replaces other code. Existing markers stay unchanged. A message that is consumed before
+// its id is seeded takes effect again. So stop the other code, seed, and then start the consumer. A second
+// seeding reads all ids, and writes markers for the new ones.
 //
-// Each batch is a transaction that also stores the position. After an error or the end of ctx,
-// the earlier batches stay, and the next Seed with the same arguments continues after them, in
-// the order of the ids.
+// Each batch is a transaction that also stores the position. After an error or the end of ctx, the completed
+// batches stay. The next Seed with the same arguments continues after them, in the order of the ids.
 func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	w, err := newSeeder(ctx, s.db, o)
 	if err != nil {
@@ -90,13 +86,13 @@ type seeder struct {
 	Seed
 	first, next string // statements
 	scope       int64
-	lane        string // the name of its position
-	last        *oldID // nil at the start
+	lane        string // name of the seeding's position
+	last        *oldID // the last id read; nil at the start
 	sum         Seeded
 }
 
-// oldID is a value of the column of ids. SQLite needs kind to distinguish values of different
-// types.
+// oldID is a value of the id column. SQLite needs kind, because values of different types may have the same
+// bytes.
 type oldID struct {
 	kind  string
 	bytes []byte
@@ -130,7 +126,7 @@ func newSeeder(ctx context.Context, db *database.DB, o Seed) (*seeder, error) {
 	return w, w.resume(ctx, table, column)
 }
 
-// write inserts names and condition into the statements.
+// write inserts the names and the condition into the statements.
 func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	value, last := w.store.Dialect.Old(c)
 	names := strings.NewReplacer("{table}", t.Name, "{id}", c.Quoted, "{value}", value, "{last}", last)
@@ -144,7 +140,7 @@ func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	w.first, w.next = put(w.store.SQL.SeedFirst), put(w.store.SQL.SeedNext)
 }
 
-// resume continues after an interrupted seeding of the same rows.
+// resume continues an interrupted seeding of the same rows.
 func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Column) error {
 	sum := sha256.New()
 	for _, part := range []string{t.Name, c.Name, w.Where, w.Source} {
@@ -164,7 +160,7 @@ func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Colu
 	return nil
 }
 
-// batch seeds the next ids in a transaction. done reports that none are left.
+// batch seeds the next ids in a transaction. done is true if no ids are left.
 func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 	sum := w.sum
 	var last *oldID
@@ -221,7 +217,7 @@ func (w *seeder) marks(ids []oldID) []store.Mark {
 	return marks
 }
 
-// seed writes the missing marks and returns their number.
+// seed writes the missing markers, and returns how many it wrote.
 func seed(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]store.Verdict, len(marks))

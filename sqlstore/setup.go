@@ -13,21 +13,20 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Setup runs the user's own statements once: in one transaction with a record of their hash.
-// Setup reports whether it ran them. name is for people. The driver must take several
-// statements at once. Set-ups of several processes take turns, so that two may create the same
-// table if it does not exist.
+// Setup runs the user's own statements once: in one transaction with a record of their hash. ran is true if
+// this call ran the statements. name is only for people. The driver must accept several statements in one
+// text. Set-ups of several processes run one after the other, so both may create the same table "if not
+// exists".
 //
-// Statements that would begin or end a transaction are refused with their
-// place. After an error nothing of them ran, unless the error says otherwise:
-// that it is not known, then call it again, which runs them if they have not run;
-// or that a ROLLBACK among them, in a form that was not recognised, parted them.
+// Setup rejects statements that would begin or end a transaction, and names their line and column. After an
+// error, no statement has taken effect, with two exceptions, which the error names. If the outcome is unknown,
+// call Setup again: it runs the statements if they have not run. If the text has a ROLLBACK that Setup did not
+// recognise, the statements after the ROLLBACK may have taken effect.
 func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	sum := sha256.Sum256([]byte(statements))
 	hash := hex.EncodeToString(sum[:])
 	var known bool
-	// Looked up first, so that a start on a busy or read-only database does
-	// not need the right to write for nothing.
+	// This is checked first, so that a start on a busy or read-only database does not need to write.
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
@@ -51,11 +50,11 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 
 // errRolledBackItself means that the setup file contained a ROLLBACK that was recognised only after
 // it had run.
-var errRolledBackItself = errors.New("its statements ended their transaction: what stands before the ROLLBACK did not run, " +
-	"what stands after it may have: remove the ROLLBACK and what is there already")
+var errRolledBackItself = errors.New("its statements ended their transaction: those before the ROLLBACK were undone, " +
+	"those after it may have taken effect: remove the ROLLBACK and what the file already created")
 
-// setup runs the statements under a guard. If the statements contain a COMMIT that was not
-// recognised, the guard makes that COMMIT fail, and all statements are rolled back.
+// setup runs the statements under a guard. If the statements contain a COMMIT that was not recognised, the
+// guard makes that COMMIT fail, and all statements are rolled back.
 func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
@@ -77,8 +76,8 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// controlled returns an error, with the place, for text that is no statement and for statements
-// that begin or end a transaction.
+// controlled returns an error if the text is not valid, or if a statement begins or ends a transaction. The
+// error has the line and column.
 func controlled(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {
@@ -98,7 +97,7 @@ func controlled(d *database.Dialect, text string) error {
 	return errors.Join(faults...)
 }
 
-// placeOf returns the line and column of a byte of text, counted from 1; columns are counted in
+// placeOf returns the line and column of a byte in a text. Both are counted from 1; columns are counted in
 // characters.
 func placeOf(text string, at int) string {
 	before := text[:at]

@@ -26,36 +26,35 @@ type Options struct {
 	// Prefix is the start of every table name; the default is "semel_". Prefix consists of a
 	// letter or underscore and at most 31 more letters, digits or underscores.
 	Prefix string
-	// Schema is the schema of PostgreSQL's tables; the default is "public". Every statement
-	// names it, regardless of the search_path. SQLite ignores it.
+	// Schema is the schema of PostgreSQL's tables; the default is "public". Every statement contains the
+	// schema's name, so the search_path makes no difference. SQLite ignores Schema.
 	Schema string
-	// Isolation is the isolation level of PostgreSQL's batches. The default is READ COMMITTED,
-	// regardless of the database's default. At higher levels, a batch that waited for a copy
-	// of a message fails with store.ClassContended and runs again. SQLite ignores it.
+	// Isolation is the isolation level of PostgreSQL's batches. The default is READ COMMITTED, whatever the
+	// default of the database is. At higher levels, a batch that waited for another batch with the same
+	// message fails with store.ClassContended and runs again. SQLite ignores Isolation.
 	Isolation sql.IsolationLevel
-	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data that was
-	// written without it stays readable.
+	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data from the time before
+	// encryption stays readable.
 	Cipher store.Cipher
-	// EncryptedSince, if not zero, is the time from which rows of the inbox in plain text are
-	// rejected, by this process's clock and regardless of the date in the row: a consumer that
-	// claims such a row parks it as unreadable. A store that is opened after that time also
-	// encrypts the fingerprints that it writes, which an earlier release cannot read.
-	// EncryptedSince needs a Cipher.
+	// EncryptedSince, if not zero, is the time from which the store rejects inbox rows in plain text: a
+	// consumer that claims such a row parks it as unreadable. This process's clock decides, not the date in
+	// the row. A store that is opened after that time also encrypts the fingerprints that it writes; an
+	// earlier release cannot read them. EncryptedSince needs a Cipher.
 	EncryptedSince time.Time
-	// Code returns the database's own error code from an error of the driver. The default
-	// calls the method Code() int of the error, which modernc.org/sqlite has.
+	// Code returns the database's own error code of a driver's error. The default calls the method Code() int
+	// of the error, which modernc.org/sqlite has.
 	Code func(err error) (code int, ok bool)
 }
 
-// Store keeps markers and rows in the tables of a database, in the same transactions as the
-// handlers' effects. Store is safe for concurrent use. Store holds no connection between
-// batches. The caller closes the *sql.DB.
+// Store keeps markers and rows in the tables of a database, in the same transactions as the handlers' effects.
+// Store is safe for concurrent use. Between batches, Store holds no connection. The caller closes the *sql.DB.
 //
-// In addition to the methods listed here, a Store has:
+// In addition to the methods listed here, a Store has these methods:
 //
 //   - those of store.Inbox, store.Leases, store.Reaper, keystore.Store and store.CallerTx
-//   - Requeue, Release, Reopen, Suppress, Edit, Resolve and Skip, with which operators act on rows
-//   - Known, RowsOf, Caused, LeasedKey, Denials, Upkeep and the Sample methods, which only return information
+//   - Requeue, Release, Reopen, Suppress, Edit, Resolve and Skip, with which operators change rows
+//   - Known, RowsOf, Caused, LeasedKey, Denials, Upkeep and the Sample methods, which only return
+//     information
 type Store struct {
 	db *database.DB
 	markingStore
@@ -86,7 +85,7 @@ type (
 	inspectStore   = *inspect.Store
 )
 
-// wrap returns the store of a database that was opened.
+// wrap returns the Store of an opened database, or the error of opening it.
 func wrap(db *database.DB, err error) (*Store, error) {
 	if err != nil {
 		return nil, err
@@ -95,21 +94,21 @@ func wrap(db *database.DB, err error) (*Store, error) {
 		eraser.New(db), seals.New(db), reaper.New(db), inspect.New(db)}, nil
 }
 
-// Classify implements store.TxStore. Classify uses the codes of the database, never the text of
-// an error. If PostgreSQL reports that a prepared statement is outdated because its table
-// changed, Classify records that: the connections of open batches are then closed, so that the
-// next run prepares the statement again.
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error.
+// After a change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts these
+// errors; the connections of open batches are then closed, so that the next attempt prepares the statement
+// again.
 func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
-// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full
-// disks, lack of memory, and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack of memory, and
+// files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.db.IsStoreFault(err) }
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// Postgres returns a store in a PostgreSQL database of version 13 or later. Postgres creates
-// nothing, see Migrate, and sends no statement.
+// Postgres returns a store in a PostgreSQL database of version 13 or later. Postgres sends no statement and
+// creates no tables; Migrate does that.
 func Postgres(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenPostgres(db, postgresFiles, database.Options(o)))
 }
@@ -117,34 +116,33 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 //go:embed sqlite
 var sqliteFiles embed.FS
 
-// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite
-// creates nothing: see Migrate.
+// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite creates no
+// tables; Migrate does that.
 //
-// The database must be a file, because the store closes connections that ended uncleanly, and
-// an in-memory database is lost with its connection. Open the file so that every connection
-// has foreign_keys on (otherwise Limits.Batch is 1) and a busy_timeout. With journal_mode WAL,
-// other connections can read while a batch is open. With modernc.org/sqlite:
+// The database must be a file: the store closes connections that ended uncleanly, and an in-memory database is
+// lost with its connection. Open the file so that every connection has foreign_keys on (otherwise Limits.Batch
+// is 1) and a busy_timeout. With journal_mode WAL, other connections can read while a batch is open. With
+// modernc.org/sqlite:
 //
 //	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 //
-// If you set SetMaxOpenConns, use 4 or more: an open batch holds a connection, rows are read
-// on another, and a handler that does not end keeps its own.
+// If you set SetMaxOpenConns, use 4 or more: an open batch holds a connection, rows are read on another
+// connection, and a handler that does not end keeps its own.
 //
-// The file must stay in its place. After it was moved, deleted or replaced, all writes of the
-// store fail with store.ClassDown, and so does a commit that may have been lost. The store
-// works again when the file is back; another file needs another Store.
+// The file must stay in its place. After the file was moved, deleted or replaced, all writes of the store fail
+// with store.ClassDown; a commit fails with this class, too, if it may have been lost. The store works again
+// when the file is back; another file needs another Store.
 //
-// SQLite has one writer: batches of one Store take turns, and a handler must write through its
-// transaction only. store.TxOptions are ignored; the context ends a handler's statement.
-// busy_timeout limits the wait for another process that writes, and no context can shorten it.
+// SQLite allows one writer at a time: batches of one Store run one after the other, and a handler must write
+// only through its transaction. store.TxOptions are ignored; the context ends a handler's statement.
+// busy_timeout limits the wait for another process that writes, and no context can shorten that wait.
 func SQLite(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenSQLite(db, sqliteFiles, database.Options(o)))
 }
 
-// Limits implements store.TxStore. SQLite has one writer. A batch of SQLite has only one
-// message in two cases. Without foreign keys, a handler's own COMMIT would also commit the
-// marks of other messages. With a driver that has no commit hook, statements after a handler's
-// own ROLLBACK would stay.
+// Limits implements store.TxStore. SQLite allows one writer at a time. In two cases a batch of SQLite has only
+// one message. Without foreign keys, a handler's own COMMIT would also commit the markers of other messages.
+// With a driver that has no commit hook, statements after a handler's own ROLLBACK would be committed.
 func (s *Store) Limits() store.Limits {
 	l := store.Limits{
 		SingleWriter: s.db.Dialect.Writers == 1, StepOutput: steplimit.Output,
@@ -159,10 +157,10 @@ func (s *Store) Limits() store.Limits {
 	return l
 }
 
-// MostSampled is the number up to which a Sampled counts.
+// MostSampled is the number at which the counting of rows stops.
 const MostSampled = inspect.MostSampled
 
-// The results of the methods that return information.
+// The result types of the methods that only return information.
 type (
 	Known          = inspect.Known
 	KnownKey       = inspect.KnownKey

@@ -10,50 +10,50 @@ import (
 
 // StoredRow is a stored inbox row.
 type StoredRow struct {
-	// Number is the number of the row in its store. Number never changes.
+	// Number is the number of the row in its store. It never changes.
 	Number int64
-	// Revision changes with every write. An operator's change names the revision that the operator saw.
+	// Revision changes with every write. An operator's change contains the revision that the operator read.
 	Revision    int64
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
 	Conflict    bool
-	// Surrogate means that the message has no usable identity and Key.ID was generated for this row.
+	// Surrogate is true if the message has no usable identity and Key.ID was generated for this row.
 	Surrogate bool
 	State     RowState
 	Reason    semel.Reason
-	// Attempts is the number of finished runs of the handler, Repeated the number of further
-	// deliveries.
+	// Attempts is the number of finished runs of the handler. Repeated is the number of further deliveries.
 	Attempts, Repeated    int
 	FirstError, LastError string
-	// Started is the number of recorded starts without a known end; see Leases.Start.
+	// Started is the number of recorded starts whose end is not recorded; see Leases.Start.
 	Started int
-	// Times are by the store's clock.
+	// ReceivedAt and ChangedAt are by the store's clock.
 	ReceivedAt, ChangedAt time.Time
-	// DueAt is the time from which a waiting row may be claimed. LockedUntil is the end of the lease of
-	// a row in progress. Otherwise they are zero.
+	// DueAt is the time from which a waiting row may be claimed; zero for other rows. LockedUntil is the end
+	// of the lease of a row in progress; zero for other rows.
 	DueAt, LockedUntil time.Time
-	// Stream and Version are the message's position in its stream; empty and 0 if it has none.
+	// Stream and Version are the message's position in its stream; empty and 0 if the message has none.
 	Stream  string
 	Version int64
-	// Line and Place are the row's line and its position in the line; empty and 0 if it has none. Place
-	// is also 0 if the row was removed from its line.
+	// Line is the name of the row's line (messages that are processed in order), and Place the row's position
+	// in the line. They are empty and 0 if the row has no line. Place is also 0 if the row was removed from
+	// its line.
 	Line  string
 	Place int64
-	// CallsStarted is the number of external calls that were started for the message, CallsFinished the
-	// number of calls with a known outcome, and CalledAt the start of the first call by the store's
-	// clock, the epoch where that is unknown because the clock was ahead then. They are zero for a row
-	// without calls. See Leases.StartCalls.
+	// CallsStarted is the number of external calls that were started for the message. CallsFinished is the
+	// number of calls with a known outcome. CalledAt is the start of the first call by the store's clock; it
+	// is the epoch if that time is unknown because the clock was ahead. They are zero for a row without calls.
+	// See Leases.StartCalls.
 	CallsStarted, CallsFinished int
 	CalledAt                    time.Time
 	// Steps are the completed steps of the message, in order.
 	Steps []StepDone
-	// Unreadable, if not empty, says why the row must not be processed: its message cannot be decrypted,
-	// so that only topic and type are known, or it is in plain text although the store requires
-	// encryption.
+	// Unreadable, if not empty, is the reason why the row must not be processed. Either the message cannot be
+	// decrypted, so that only topic and type are known, or the message is in plain text although the store
+	// requires encryption.
 	Unreadable string
-	// Message is the message. Its Body is nil unless RowFilter.Bodies is set.
+	// Message is the message of the row. Its Body is nil unless RowFilter.Bodies is set.
 	Message *semel.Message
-	// Size is the length of the body in bytes. BodyRemoved reports that the body was removed after
+	// Size is the length of the body in bytes. BodyRemoved is true if the body was removed after
 	// Retention.Bodies.
 	Size        int
 	BodyRemoved bool
@@ -62,72 +62,73 @@ type StoredRow struct {
 // RowFilter selects rows. Zero fields select all.
 type RowFilter struct {
 	Consumer string
-	// Numbers selects these rows.
+	// Numbers selects the rows with these numbers.
 	Numbers []int64
-	// IDs selects rows of these identities.
+	// IDs selects the rows with these ids.
 	IDs    []string
 	States []RowState
 	Reason semel.Reason
 	Type   string
 	// Stream, if not nil, selects rows of one stream.
 	Stream *versions.Rows
-	// DueLater excludes rows in StateReceived that are due now, by the store's clock. Rows in other
+	// DueLater excludes rows in StateReceived that can be claimed now, by the store's clock. Rows in other
 	// states are not affected.
 	DueLater bool
-	// ReceivedBefore selects rows received earlier.
+	// ReceivedBefore selects rows that were received before this time.
 	ReceivedBefore time.Time
-	// After selects rows with a greater number, for paging.
+	// After selects rows with a greater number. It is for paging.
 	After int64
 	// Limit is the maximum number of rows; 0 means 1,000.
 	Limit int
-	// Bodies includes the messages' bodies.
+	// Bodies is true if the result must include the messages' bodies.
 	Bodies bool
 }
 
-// RowRevision names a row and the revision that the caller saw.
+// RowRevision is the number of a row and the revision that the caller read.
 type RowRevision struct{ Number, Revision int64 }
 
-// Seen returns the number and the revision of the row, for a change of the row.
+// Seen returns the number and the revision of the row. A change of the row needs both.
 func (r StoredRow) Seen() RowRevision { return RowRevision{r.Number, r.Revision} }
 
-// Act is an audited action of an operator.
+// Act is the audit record of an operator's change.
 type Act struct {
-	// Number is set by an Auditor. Later records usually have greater numbers; numbers can have gaps.
+	// Number is set by an Auditor. Later records usually have greater numbers; there may be gaps.
 	Number int64
-	// Verb is "retry", "discard", ...
+	// Verb is the name of the change, such as "retry" or "discard".
 	Verb string
-	// Who is never empty. A store may reject an empty Why.
+	// Who is the operator, Why the reason. Who is never empty. A store may reject an empty Why.
 	Who, Why string
-	// Result is set by the store: "done" or the failure, and for a change by a Resolver its
-	// Resolution.
+	// Result is set by the store: "done" or the failure. For a change by a Resolver it is the Resolution.
 	Result string
 	Row    int64
-	// At is set by the store's clock.
+	// At is the time of the change, by the store's clock.
 	At time.Time
 }
 
-// Pending counts the rows of a consumer that wait in the inbox, by the store's clock.
+// Pending says how many rows of a consumer wait in the inbox. Whether a row can be claimed now depends on the
+// store's clock.
 type Pending struct {
-	// Due rows may be claimed now, Later rows are due later, InProgress rows have a valid claim, and
-	// Blocked rows wait for an earlier version of their stream or an earlier row of their line.
+	// Due is the number of rows that can be claimed now, Later of rows that can be claimed at a later time,
+	// InProgress of rows with a valid claim. Blocked is the number of rows that wait for an earlier version of
+	// their stream or an earlier row of their line.
 	Due, Later, InProgress, Blocked int64
-	// Next is the time until the first of Later is due, and Oldest the time since the first of all
-	// these rows was received; zero if there is none.
+	// Next is the time until the first of the Later rows can be claimed. Oldest is the time since the first of
+	// all these rows was received. Both are zero if there is no such row.
 	Next, Oldest time.Duration
 }
 
 // Inbox is implemented by a store whose rows operators can list and change. The transaction of each change
 // also writes an audit record (Act). Audit records are never changed.
 type Inbox interface {
-	// Rows returns rows in ascending order of their numbers, and rows of one stream by version and then
-	// by number. A row that can only be read in part is returned with a LastError that says so.
+	// Rows returns rows ordered by number. Rows of one stream are ordered by version and then by number. If a
+	// row can only be read in part, its LastError says so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Pending counts the waiting rows of a consumer.
 	Pending(ctx context.Context, consumer string) (Pending, error)
-	// Discard sets rows to StateDiscarded, and their markers to Discarded. Discard returns one error for
-	// each row, in their order; see Requeuer. semel.ErrChanged: the row has another revision.
-	// semel.ErrState: its state does not allow the change.
+	// Discard sets rows to StateDiscarded, and their markers to Discarded. Discard returns one error or nil
+	// for each row, in their order; see Requeuer. The error is semel.ErrChanged if the row has another
+	// revision, and semel.ErrState if its state does not allow the change.
 	Discard(ctx context.Context, a Act, rows ...RowRevision) []error
-	// Acts returns the acts on a row, or on all rows with 0, oldest first.
+	// Acts returns the audit records of a row, oldest first. If number is 0, it returns those of all rows.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }

@@ -7,24 +7,24 @@ import (
 // String returns the stored name of the state.
 func (s RowState) String() string { return string(s) }
 
-// RowState is the state of an inbox row. Names are stored and never change. A row with an unknown state
-// was written by a newer release; this release shows the row and does not change it.
+// RowState is the state of an inbox row. The names are stored and never change. If this release does not know
+// the state of a row, a newer release wrote the row. Then this release shows the row and does not change it.
 type RowState string
 
 // The states of an inbox row.
 const (
-	// StateReceived: the message is stored and waits for a worker.
+	// StateReceived means that the message is stored and waits for a worker.
 	StateReceived RowState = "RECEIVED"
-	// StateInProgress: a worker has claimed the row; see Claim.
+	// StateInProgress means that a worker has claimed the row; see Claim.
 	StateInProgress RowState = "IN_PROGRESS"
-	// StateFailedRetryable: the row waits for its next attempt.
+	// StateFailedRetryable means that the row waits for its next attempt.
 	StateFailedRetryable RowState = "FAILED_RETRYABLE"
 	StateCompleted       RowState = "COMPLETED"
 	StateParked          RowState = "PARKED"
 	StateDeadLettered    RowState = "DEAD_LETTERED"
 	StateDiscarded       RowState = "DISCARDED"
-	// StateBlocked: the row waits for an earlier version of its stream, up to a maximum time, or for
-	// the row before it in its line.
+	// StateBlocked means that the row waits: for an earlier version of its stream, up to a longest time, or
+	// for an earlier row of its line.
 	StateBlocked RowState = "BLOCKED"
 )
 
@@ -39,40 +39,43 @@ func (e RowEvent) String() string {
 // RowEvent is an event in the life of an inbox row.
 type RowEvent uint8
 
-// The events. For a row in progress they are caused by its claim, except that an operator can also
-// discard or release it.
+// The events. Events of a row in progress come from its claim. In addition, an operator can discard or release
+// the row.
 const (
-	// RowClaimed: a worker claimed the row because it was due or an earlier lease had ended.
+	// RowClaimed means that a worker claimed the row: the time of the row had come, or an earlier lease had
+	// ended.
 	RowClaimed RowEvent = iota + 1
-	// RowCompleted: its effect is committed.
+	// RowCompleted means that the effect of the message is committed.
 	RowCompleted
-	// RowFailed: its handler failed, and a retry is due later.
+	// RowFailed means that the handler failed, and that a retry follows later.
 	RowFailed
 	RowParked
 	RowDeadLettered
 	RowDiscarded
-	// RowReleased: its worker released the claim without an attempt.
+	// RowReleased means that the worker released the claim without an attempt.
 	RowReleased
-	// RowRetried: an operator made it due now.
+	// RowRetried means that an operator scheduled the row to run now.
 	RowRetried
-	// RowBlocked: it must wait for an earlier row or version.
+	// RowBlocked means that the row must wait for an earlier row or version.
 	RowBlocked
-	// RowFreed: the previous version was applied or skipped, or the previous row left the line.
+	// RowFreed means that the row no longer waits: the previous version was applied or skipped, or the
+	// previous row left the line.
 	RowFreed
-	// RowResolved: an operator found out that its effect exists; see Resolver.
+	// RowResolved means that an operator found out that the effect of the row exists; see Resolver.
 	RowResolved
-	// RowSuppressed: an operator holds it back.
+	// RowSuppressed means that an operator prevents the row from being sent.
 	RowSuppressed
-	// RowStepped: a step is committed, and the next step is due now. Attempts are counted from zero.
+	// RowStepped means that a step is committed and the next step can run now. Attempts are counted from zero
+	// again.
 	RowStepped
-	// RowEmitted: it was completed and is sent again; see Emitter.
+	// RowEmitted means that the row was completed and is sent again; see Emitter.
 	RowEmitted
-	// RowReopened: an operator reopened the discarded row; see Requeuer.
+	// RowReopened means that an operator reopened the discarded row; see Requeuer.
 	RowReopened
-	rowEvents = iota // the number of events
+	rowEvents = iota // number of events
 )
 
-// transitions is the state after each event that may happen to a row in a state.
+// transitions maps a state and an event to the next state. Events that are missing cannot happen in the state.
 var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowRetried: StateReceived, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
@@ -92,15 +95,14 @@ func (s RowState) Known() bool {
 	return known
 }
 
-// After returns the state of a row in state s after an event, and reports whether the event is legal in
-// that state. It is not if this release does not know s.
+// After returns the state of a row in state s after an event. The result is false if the event is not allowed
+// in that state, or if this release does not know s.
 func (s RowState) After(e RowEvent) (RowState, bool) {
 	next, legal := transitions[s][e]
 	return next, legal
 }
 
-// Outcome returns the outcome of the marker that belongs to a row in state s; 0 if this release does not
-// know s.
+// Outcome returns the outcome in the marker of a row in state s; 0 if this release does not know s.
 func (s RowState) Outcome() Outcome {
 	switch s {
 	case StateReceived, StateInProgress, StateFailedRetryable, StateBlocked:
@@ -117,8 +119,7 @@ func (s RowState) Outcome() Outcome {
 	return 0
 }
 
-// Ended reports whether a row in state s is completed, discarded or dead-lettered. A parked row has not
-// ended.
+// Ended reports whether a row in state s is completed, discarded or dead-lettered. A parked row has not ended.
 func (s RowState) Ended() bool {
 	return s == StateCompleted || s == StateDiscarded || s == StateDeadLettered
 }

@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// byPerson are the events that an operator can cause; a worker causes the others.
+// byPerson has the events that an operator can cause; workers cause the others.
 var byPerson = map[RowEvent]bool{RowDiscarded: true, RowReleased: true, RowRetried: true}
 
 func TestEveryStateCanBeLeft(t *testing.T) {
@@ -26,7 +26,7 @@ func TestEveryStateCanBeLeft(t *testing.T) {
 		}
 	})
 	t.Run("D4_every_state_is_reached", func(t *testing.T) {
-		reached := map[RowState]bool{StateReceived: true} // by a receipt
+		reached := map[RowState]bool{StateReceived: true} // this state is reached when a message is received
 		for range transitions {
 			for state, after := range transitions {
 				for _, next := range after {

@@ -28,7 +28,7 @@ func (h *fixture[Tx]) wantActs(number int64, want ...string) {
 	}
 }
 
-// retry, release and discard carry out a command of an operator on rows.
+// retry, release and discard execute the operator command of that name on rows.
 func (h *fixture[Tx]) retry(rows ...store.RowRevision) error {
 	return errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), rows...)...)
 }
@@ -94,7 +94,7 @@ func (s suite[Tx]) requeues(t *T) {
 		} {
 			h := s.opened(t)
 			c := h.claimed("a")[0]
-			if s.h.Can.OneWriter { // an act would wait for the open batch
+			if s.h.Can.OneWriter { // with a single writer, the command would wait for the open batch
 				t.must(do(h, h.number(c.Number)))
 				h.wantKinds(h.asks(h.asking(c)), store.Verdict{Kind: store.ClaimLost})
 				h.wantActs(c.Number, verb+" done")
@@ -144,7 +144,8 @@ func (s suite[Tx]) requeues(t *T) {
 
 func (h *fixture[Tx]) requeuer() admin.Requeuer { return h.Store.(admin.Requeuer) }
 
-// works claims a row that is due and commits its effect.
+// works claims the row with this number, which must be the only row that can be claimed, and commits its
+// effect.
 func (h *fixture[Tx]) works(number int64) {
 	h.t.Helper()
 	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
@@ -160,7 +161,7 @@ func (h *fixture[Tx]) works(number int64) {
 	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 
-// refusals tests commands on rows that have changed or are closed.
+// refusals tests commands on rows that have changed since they were read, or that are closed.
 func (s suite[Tx]) refusals(t *T) {
 	s.run(t, "an_act_on_a_changed_row_does_nothing",
 		"A command with an outdated revision, or on a row that does not exist, returns ErrChanged and leaves no record.", func(t *T, h *fixture[Tx]) {
@@ -179,7 +180,7 @@ func (s suite[Tx]) refusals(t *T) {
 	})
 }
 
-// records tests which audit records are written, and how they are listed.
+// records tests which audit records the commands write, and how the records are listed.
 func (s suite[Tx]) records(t *T) {
 	s.run(t, "acts_are_listed_oldest_first",
 		"Acts are listed in the order in which they were done, of one row or of all rows, up to a limit.", func(t *T, h *fixture[Tx]) {
@@ -236,7 +237,7 @@ func (s suite[Tx]) manyActs(t *T) {
 		})
 }
 
-// wantEach checks that the errors wrap the wanted errors, in order.
+// wantEach checks that each error wraps the wanted error at the same index.
 func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	h.t.Helper()
 	if len(got) != len(want) {
@@ -249,7 +250,7 @@ func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	}
 }
 
-// rowless tests a store without an inbox.
+// rowless tests a store that has no inbox.
 func (s suite[Tx]) rowless(t *T) {
 	s.run(t, "case_7_without_an_inbox_a_commit_with_a_row_is_refused_and_writes_nothing",
 		"A store without an inbox must not commit a batch that has a row: the message would be acked and exist nowhere.", func(t *T, h *fixture[Tx]) {
@@ -271,7 +272,7 @@ func (s suite[Tx]) rowless(t *T) {
 		})
 }
 
-// looks looks up marks outside of any transaction and returns their verdicts.
+// looks looks up the markers of marks outside of any transaction, and returns the verdicts.
 func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	v, err := h.Store.(store.Leases).LookUpMarkers(h.t.context(), marks)

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// starts begins a call under a valid claim.
+// starts records that a call begins under a valid claim.
 func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStarted {
 	h.t.Helper()
 	got, err := h.Store.(store.Leases).StartCalls(h.t.context(), []store.Claim{c}, lease)
@@ -24,7 +24,7 @@ func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStart
 	return got[0]
 }
 
-// endsClaim ends a valid claim.
+// endsClaim ends a claim, and fails the case if the claim is not valid.
 func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	h.t.Helper()
 	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{e})
@@ -34,7 +34,7 @@ func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	}
 }
 
-// wantCalls checks the numbers of started and finished calls in a row.
+// wantCalls checks how many calls the row records as started and as finished.
 func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.StoredRow {
 	h.t.Helper()
 	r := h.number(number)
@@ -44,7 +44,7 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 	return r
 }
 
-// calls tests the record of calls in rows.
+// calls tests what rows record of their calls.
 func (s suite[Tx]) calls(t *T) {
 	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
 		"A worker that claims a row after a process died during a call learns that the outcome is unknown, and when the first call began.", func(t *T, h *fixture[Tx]) {
@@ -120,7 +120,7 @@ func (s suite[Tx]) calls(t *T) {
 		})
 }
 
-// resolutions tests operators' reports about the outcomes of calls.
+// resolutions tests how operators report the outcomes of calls whose outcome was unknown.
 func (s suite[Tx]) resolutions(t *T) {
 	s.run(t, "E3_a_call_resolved_as_done_completes_its_row",
 		"If an operator resolves a call as done, the row is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
@@ -190,7 +190,8 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// unknownCall returns a row whose only call has an unknown outcome, and whose claim ended with the event as.
+// unknownCall returns a row whose only call has an unknown outcome. The claim of the row ended with the event
+// as.
 func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -200,8 +201,8 @@ func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow 
 	return h.number(n)
 }
 
-// callKnown returns the number of a row whose only call is known to have failed, and whose claim ended with the event
-// as.
+// callKnown returns the number of a row whose only call is known to have failed. The claim of the row ended
+// with the event as.
 func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -211,7 +212,7 @@ func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duratio
 	return n
 }
 
-// takesAgain claims a row again after its short lease has ended.
+// takesAgain waits until the short lease of a row has expired, and then claims the row again.
 func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
@@ -223,7 +224,7 @@ func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	return store.Claimed{}
 }
 
-// manyBytes returns n bytes that count from 0 to 255, repeatedly.
+// manyBytes returns n bytes with the values 0 to 255 in order, again from 0 after each 255.
 func manyBytes(n int) []byte {
 	all := make([]byte, n)
 	for i := range all {
@@ -232,14 +233,15 @@ func manyBytes(n int) []byte {
 	return all
 }
 
-// sameSteps reports whether two lists of steps are equal. A missing output differs from an empty output.
+// sameSteps reports whether two lists of steps are equal. A step without an output differs from a step with an
+// empty output.
 func sameSteps(x, y []store.StepDone) bool {
 	return slices.EqualFunc(x, y, func(a, b store.StepDone) bool {
 		return a.Name == b.Name && bytes.Equal(a.Output, b.Output) && (a.Output == nil) == (b.Output == nil)
 	})
 }
 
-// claimNext claims the only row that is due.
+// claimNext claims the only row that can be claimed.
 func (h *fixture[Tx]) claimNext() store.Claimed {
 	h.t.Helper()
 	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leased runs the cases of claims on a store with transactions.
+// leased runs the cases of claims on a store that has transactions.
 func (s suite[Tx]) leased(t *T) {
 	leases(t, LeaseHarness{Open: func(tb testing.TB) LeaseInstance {
 		h := s.opened(&T{TB: tb})
@@ -37,7 +37,7 @@ func (s suite[Tx]) leased(t *T) {
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
-// receive delivers a message that waits in the inbox, and returns its row.
+// receive delivers a message that waits in the inbox, and returns the message's row.
 func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})
@@ -52,7 +52,7 @@ func (h *fixture[Tx]) number(n int64) store.StoredRow {
 	return rows[0]
 }
 
-// claimed receives messages and claims them.
+// claimed receives messages with these ids, and claims their rows.
 func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	h.t.Helper()
 	for _, id := range ids {
@@ -66,14 +66,14 @@ func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	return got
 }
 
-// asking returns a mark that carries the claim.
+// asking returns a mark for the message of a claimed row. The mark contains the claim.
 func (h *fixture[Tx]) asking(c store.Claimed) store.Mark {
 	m := h.print(c.Row.Key.ID, 1)
 	m.Claim = c.Claim
 	return m
 }
 
-// steal lets another worker claim a row.
+// steal lets another worker claim a row whose claim is still valid.
 func (h *fixture[Tx]) steal(c store.Claimed) store.Claim {
 	h.t.Helper()
 	t := store.NewToken()
@@ -89,7 +89,7 @@ func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 	h.wantKinds(h.asks(h.print(id, 1)), already(o))
 }
 
-// claims tests a claim in a batch.
+// claims tests batches that process and end a claim.
 func (s suite[Tx]) claims(t *T) {
 	for event, state := range endings {
 		s.run(t, "law_12_a_claim_ends_with_its_batch/"+event.String(),
@@ -119,7 +119,7 @@ func (s suite[Tx]) claims(t *T) {
 			h.wantKinds(v, fresh, fresh, fresh)
 			h.apply(b, marks, v)
 			heir, told := all[1].Claim, store.Claim{Number: all[1].Number, Token: store.NewToken()}
-			if !s.h.Can.OneWriter { // otherwise nobody can claim the row while the batch is open
+			if !s.h.Can.OneWriter { // with a single writer, no other worker can claim the row while the batch is open
 				heir, told = h.steal(all[1]), all[1].Claim
 			}
 			e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
@@ -226,7 +226,7 @@ func endCases(run runCase) {
 			if h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
 				h.t.Error("it ends twice")
 			}
-			if again := h.claim(10, long); len(again) != 0 { // no waiting row is claimed before it is due
+			if again := h.claim(10, long); len(again) != 0 { // no waiting row is claimed before its time
 				h.t.Errorf("claimed again: %+v", again)
 			}
 		})
@@ -291,7 +291,8 @@ func endCases(run runCase) {
 	})
 }
 
-// gathers queues a batch for a claim: its handler adds to an effect before a transaction begins.
+// gathers begins a batch for a claim that can be combined with the batches of other claims. The handler writes
+// its effect before a transaction begins.
 func (h *fixture[Tx]) gathers(c store.Claimed, effect string) admin.QueuedBatch[Tx] {
 	h.t.Helper()
 	b := h.Store.(admin.QueueStore[Tx]).Combinable(h.asking(c))
@@ -303,7 +304,7 @@ func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result
 	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
-// wantGathered checks the state of a claim's row and the number of its effects.
+// wantGathered checks the state of a claim's row, and the number of its effects.
 func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
 	h.t.Helper()
 	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {
@@ -311,7 +312,7 @@ func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effect
 	}
 }
 
-// gathered tests transactions that the handlers of several claims share.
+// gathered tests transactions that several claims share.
 func (s suite[Tx]) gathered(t *T) {
 	s.run(t, "K10_law_1_claims_that_share_a_transaction_end_with_their_effects",
 		"All effects and all endings of claims that share a transaction are in one commit.", func(t *T, h *fixture[Tx]) {

@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedEdit matches the start of the recorded act of an edit in a store whose hashes are keyed (admin.EditAct).
+// keyedEdit matches the beginning of the audit record of an edit, in a store that computes its hashes with a
+// key (admin.EditAct).
 var keyedEdit = regexp.MustCompile(`^hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\): `)
 
 func hasEdits(store any) bool {
@@ -25,14 +26,15 @@ func hasEdits(store any) bool {
 
 func (h *fixture[Tx]) editor() admin.Editor { return h.Store.(admin.Editor) }
 
-// edits replaces the body of a row.
+// edits replaces the body of a row, and returns the changed row.
 func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte(body), act("edit")))
 	return h.number(r.Number)
 }
 
-// wantEdits checks that a row's edits kept these bodies in order. The last body is the row's current one.
+// wantEdits checks that the row's edits stored these bodies in this order. The last one is the row's current
+// body.
 func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	h.t.Helper()
 	all, err := h.editor().Edits(h.t.context(), number, true)
@@ -119,7 +121,8 @@ func (s suite[Tx]) edited(t *T) {
 	}
 }
 
-// wantUnedited checks that an edit is refused and leaves nothing behind.
+// wantUnedited checks that the store refuses an edit of the row with the error want, and that the edit changes
+// nothing.
 func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	h.t.Helper()
 	kept, err := h.editor().Edits(h.t.context(), r.Number, true)
@@ -175,12 +178,12 @@ func hasAudit(store any) bool {
 	return auditor && recorder
 }
 
-// auditKey is a test key; it is not secret.
+// auditKey is a key for tests; it is not secret.
 var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
 func (h *fixture[Tx]) auditor() admin.Auditor { return h.Store.(admin.Auditor) }
 
-// does writes audit records that belong to no row.
+// does writes audit records that belong to no row, one with each of the verbs.
 func (h *fixture[Tx]) does(verbs ...string) {
 	h.t.Helper()
 	for _, verb := range verbs {
@@ -197,7 +200,8 @@ func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	}
 }
 
-// sealed returns the verbs of the chain's lines in order. sealed reads a few lines at a time.
+// sealed returns the verbs of the lines in the audit chain, in order, and the lines. It reads two lines with
+// each call.
 func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {
@@ -212,7 +216,7 @@ func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	}
 }
 
-// wantChain checks that the chain consists of these audit records and is unbroken.
+// wantChain checks that the audit chain contains exactly the acts with these verbs, and that it is unbroken.
 func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 	h.t.Helper()
 	verbs, lines := h.sealed()
@@ -222,7 +226,7 @@ func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 	h.wantWhole(key, lines)
 }
 
-// wantWhole verifies a chain.
+// wantWhole verifies that an audit chain is complete and unchanged.
 func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 	h.t.Helper()
 	end, err := h.auditor().SealHead(h.t.context())
@@ -243,7 +247,7 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 	}
 }
 
-// audited tests admin.Auditor.
+// audited tests the interface admin.Auditor.
 func (s suite[Tx]) audited(t *T) {
 	s.run(t, "G6_acts_are_sealed_once_and_in_order",
 		"Seal seals committed acts in order, up to its limit, with the act, who, when and why; no act is sealed twice.", func(t *T, h *fixture[Tx]) {
@@ -314,7 +318,7 @@ func (s suite[Tx]) audited(t *T) {
 		})
 	s.run(t, "G6_acts_and_seals_at_once",
 		"If several processes seal while operators act, no act is sealed twice and none is left out.", func(t *T, h *fixture[Tx]) {
-			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // a store that lacks one fails here
+			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // a store that lacks one of the interfaces fails here
 			together(8, func(i int) {
 				for range 10 {
 					var err error
@@ -342,7 +346,7 @@ func (s suite[Tx]) audited(t *T) {
 		})
 }
 
-// wantUnsealed checks which audit records are not sealed.
+// wantUnsealed checks which acts are not yet in the audit chain.
 func (h *fixture[Tx]) wantUnsealed(want ...string) {
 	h.t.Helper()
 	var verbs []string

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// emits sends the intents of causes again.
+// emits makes the intents of these causes be sent again.
 func (h *fixture[Tx]) emits(o admin.EmitOptions, causes ...string) admin.Emitted {
 	h.t.Helper()
 	for _, c := range causes {
@@ -29,7 +29,7 @@ func (h *fixture[Tx]) wantEmitted(got, want admin.Emitted) {
 	}
 }
 
-// causes writes waiting intents of a cause.
+// causes writes intents that wait to be sent, one with each id, all with the same cause.
 func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.t.Helper()
 	b, _ := h.begin()
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	return numbers
 }
 
-// callsFor makes a call for a row and ends its claim.
+// callsFor claims a row, makes its call, and ends the claim with the event.
 func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallOutcome) store.CallStarted {
 	h.t.Helper()
 	c := h.takes(number, long)
@@ -75,7 +75,7 @@ func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	return numbers
 }
 
-// emission tests sending intents again.
+// emission tests that intents can be sent again.
 func (s suite[Tx]) emission(t *T) {
 	s.run(t, "C12_a_sent_intent_is_due_again_under_its_identity",
 		"An intent that is sent again waits like a new one; its sender learns that it is a repetition; it is sent once, unchanged.", func(t *T, h *fixture[Tx]) {
@@ -174,7 +174,7 @@ func (h *fixture[Tx]) revisions(numbers []int64) (all []int64) {
 	return all
 }
 
-// until waits until a condition that depends on the store's clock is true.
+// until waits until a condition is true that depends on the store's clock.
 func (h *fixture[Tx]) until(reached func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !reached(); moment(ctx) {
@@ -184,16 +184,16 @@ func (h *fixture[Tx]) until(reached func() bool) {
 	}
 }
 
-// hasIntents reports whether a handler's transaction can write messages into the inbox, as waiting or parked, and
-// whether they can be suppressed.
+// hasIntents reports whether the store lets a handler write messages into the inbox in its transaction, as
+// waiting or parked, and whether such messages can be suppressed.
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
 	_, queue := st.(admin.QueueStore[Tx])
 	return has[admin.Requeuer](st) && (queue || caller)
 }
 
-// writes writes messages in the transaction of a batch, as waiting, or as parked for a reason. The verdicts are valid
-// after the batch has committed.
+// writes writes messages in the transaction of a batch. With the reason none they wait; with another reason
+// they are parked for it. The returned verdicts are valid once the batch has committed.
 func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...store.Mark) *[]store.Verdict {
 	h.t.Helper()
 	messages := make([]*semel.Message, len(marks))

@@ -20,7 +20,7 @@ func hasErasure(store any) bool {
 	return able
 }
 
-// erases erases what a filter matches, with at most this many identities in a transaction.
+// erases erases everything that a filter matches, with at most this number of identities in each transaction.
 func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum admin.Erased) {
 	h.t.Helper()
 	for calls := 0; sum.Next.Part != admin.ErasureDone; calls++ {
@@ -36,7 +36,7 @@ func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum adm
 	return sum
 }
 
-// wantErased checks what an erasure reports.
+// wantErased checks what an erasure has reported.
 func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int64, left ...admin.ErasureWhy) {
 	h.t.Helper()
 	if got.Identities != identities || got.Rows != rows || got.Results != results || got.Keys != 0 {
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int
 	}
 }
 
-// wantGone checks that nothing of a row's message is left except its identity.
+// wantGone checks that the erasure left nothing of a row's message except its identity.
 func (h *fixture[Tx]) wantGone(number int64) {
 	h.t.Helper()
 	r := h.number(number)
@@ -62,7 +62,7 @@ func (h *fixture[Tx]) wantGone(number int64) {
 	}
 }
 
-// secret returns a message that has a word in every field that a producer can write.
+// secret returns a message that contains the word in every field that a producer can write.
 func secret(word string) *semel.Message {
 	return &semel.Message{
 		Topic: "payments", Key: []byte(word), Body: []byte("{\"mail\": \"" + word + "\"}"),
@@ -72,7 +72,7 @@ func secret(word string) *semel.Message {
 	}
 }
 
-// closed parks and discards a message and returns its row.
+// closed parks a message, discards it, and returns its row.
 func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	h.t.Helper()
 	r := h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
@@ -254,7 +254,7 @@ func (s suite[Tx]) erasedResults(t *T) {
 		})
 }
 
-// erasedOutputs tests that an erasure includes the intents that a message caused.
+// erasedOutputs tests that an erasure of a message also erases the intents that the message caused.
 func (s suite[Tx]) erasedOutputs(t *T) {
 	cause := func() string {
 		return string(intents.Cause(semel.Key{Consumer: "billing", Source: "shop", ID: "a"}))
@@ -283,7 +283,8 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		})
 }
 
-// erasedGenerations tests a message that a rebuild has processed again, in a second generation.
+// erasedGenerations tests the erasure of a message that two generations have processed, because the consumer
+// was rebuilt.
 func (s suite[Tx]) erasedGenerations(t *T) {
 	s.run(t, "P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer",
 		"An erasure covers all generations, even if the filter matches a header that only one generation has kept.", func(t *T, h *fixture[Tx]) {
@@ -313,15 +314,15 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		})
 }
 
-// first returns a mark of a version of a stream that begins with the first version seen. A mark that does not run is not
-// checked against the stream.
+// first returns a mark of a version in a stream that begins at the first version that the store sees. The
+// store checks the mark against the stream only if the message takes effect (as is store.Applied).
 func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.version(stream, n, as)
 	m.Version.Start, m.Version.Asks = 0, as == store.Applied
 	return m
 }
 
-// firstSeen tests where a stream begins if its first versions have not taken effect.
+// firstSeen tests where a stream begins if the first versions that the store saw did not take effect.
 func (h *fixture[Tx]) firstSeen() {
 	row := func(i int, state store.RowState) store.Row {
 		return store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{}}
@@ -344,8 +345,9 @@ func (h *fixture[Tx]) firstSeen() {
 		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
 	}
 	h.wantAt("trimmed", 0)
-	// The stream "parked" has begun, so version 3 does not move it. The stream "copied" has not begun, because
-	// only a marker without a version was written: duplicates of that marker do not start it, and version 8 does.
+	// The stream "parked" has begun, so version 3 does not change its position. The stream "copied" has not
+	// begun: it only has a marker that was written without a version. Duplicates of that marker do not start
+	// the stream, but version 8 does.
 	b, _ = h.begin(h.first("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)
@@ -360,7 +362,8 @@ func (h *fixture[Tx]) firstSeen() {
 	h.wantAt("copied", 7)
 }
 
-// passesParked skips a version that was parked for a reason other than a gap: its row and its marker stay parked.
+// passesParked skips a version that was parked, but not because of a gap in its stream: its row and its marker
+// stay parked.
 func (h *fixture[Tx]) passesParked() {
 	m := h.version("passed", 1, store.Parked)
 	m.Version.Asks = false

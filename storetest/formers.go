@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// changed is a fixture of a consumer whose way of finding identities has changed: scope belongs to the previous
-// identities and now to the current ones.
+// changed is a fixture of a consumer whose derivation, the rule that finds a message's identity, has changed.
+// The field scope belongs to identities of the previous derivation, and now to those of the current one.
 type changed[Tx any] struct {
 	*fixture[Tx]
 	now int64
@@ -26,19 +26,19 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 	return changed[Tx]{h, h.scopeOf("billing", "shop", 1)}
 }
 
-// both returns a mark of a current identity with a previous identity.
+// both returns a mark with a current identity and with a previous identity.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
 	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
-// own returns a mark of a current identity without a previous one.
+// own returns a mark with a current identity and without a previous one.
 func (h changed[Tx]) own(id string, content byte) store.Mark {
 	return h.under(h.print(id, content), h.now)
 }
 
-// formers tests marks under a previous identity.
+// formers tests marks that have a previous identity.
 func (s suite[Tx]) formers(t *T) {
 	t.Run("A7_a_mark_is_fresh_if_both_identities_are",
 		"A message that is applied under both identities is seen under either; after a rollback or a trim it is seen under neither.", func(t *T) {
@@ -122,11 +122,12 @@ func (s suite[Tx]) formers(t *T) {
 	s.formersAtOnce(t)
 }
 
-// changedAtRandom compares batches with a model. Ids n and n+4000 have the same previous identity.
+// changedAtRandom processes random batches and compares the verdicts with those of a simple model. The
+// messages n and n+4000 have the same previous identity.
 func (s suite[Tx]) changedAtRandom(t *T) {
 	h := s.changed(t)
 	random := rand.New(rand.NewPCG(7, 7))
-	own, former := map[int]bool{}, map[int]int{} // former: which of the two is marked under the previous identity
+	own, former := map[int]bool{}, map[int]int{} // former says which of the two messages was marked under the previous identity
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
 		var marks []store.Mark
 		var want []store.Verdict
@@ -154,7 +155,7 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 	}
 }
 
-// formerRows tests rows of conflicts with a previous identity.
+// formerRows tests the rows of messages whose content conflicts with that of a previous identity.
 func (s suite[Tx]) formerRows(t *T) {
 	t.Run("A7_a_conflict_with_a_previous_identity_has_its_own_row",
 		"The row of a conflict is under the current identity and counts its copies; a conflict found under a previous identity is counted on the row there.", func(t *T) {
@@ -231,7 +232,7 @@ func (s suite[Tx]) formerCallers(t *T) {
 		})
 }
 
-// formersAtOnce tests two releases that run at once.
+// formersAtOnce tests two releases of a consumer, with different derivations, that run at the same time.
 func (s suite[Tx]) formersAtOnce(t *T) {
 	t.Run("A7_two_releases_at_once_have_one_effect",
 		"Batches that mark under previous identities only, and batches that mark under both, wait for each other in one order, and one of them has the effect.", func(t *T) {
@@ -274,7 +275,7 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 
 func (h *fixture[Tx]) derivations() admin.Derivations { return h.Store.(admin.Derivations) }
 
-// derivations tests what a store remembers of how identities are derived.
+// derivations tests what a store records about the derivations of a consumer.
 func (s suite[Tx]) derivations(t *T) {
 	if s.h.Can.OneConsumer {
 		s.oneDerivation(t)
@@ -368,7 +369,7 @@ func (s suite[Tx]) derivations(t *T) {
 		})
 }
 
-// oneDerivation tests a store that keeps markers of one generation.
+// oneDerivation tests a store that has markers for one generation only.
 func (s suite[Tx]) oneDerivation(t *T) {
 	t.Run("A7_a_store_of_one_generation_accepts_one_derivation",
 		"If a store cannot keep markers of another generation, it refuses to record another derivation.", func(t *T) {

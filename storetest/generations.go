@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fenceTime is the duration of fences that a case lifts itself.
+// fenceTime is the duration of the fences that a case removes itself.
 const fenceTime = time.Minute
 
-// generations tests admin.Generations.
+// generations tests the interface admin.Generations.
 func (s suite[Tx]) generations(t *T) {
 	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
 		"The first generation is 0 and active; at most one is being built at a time, and the store keeps who opened it and why.", func(t *T) {
@@ -102,7 +102,7 @@ func (s suite[Tx]) generations(t *T) {
 	}
 }
 
-// fencedAhead tests a switch that was killed while the clock was ahead.
+// fencedAhead tests a switch of generations whose process was killed while the clock was ahead.
 func (s suite[Tx]) fencedAhead(t *T) {
 	h := s.generationed(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {
@@ -122,13 +122,13 @@ func (s suite[Tx]) fencedAhead(t *T) {
 		}
 		h.wantRefused(0, generations.Active)
 	}
-	h.Ahead(t, fenceTime-admin.LongestFence) // shift the times by the difference
+	h.Ahead(t, fenceTime-admin.LongestFence) // shifts the stored times by the difference
 	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
 		t.Errorf("the fence is shortened in the answer, and ends in %v: %v", all[0].Fenced, err)
 	}
 }
 
-// fenceWaits keeps a batch open while a fence is set.
+// fenceWaits holds a batch open while another goroutine sets a fence: the fence must wait for the batch.
 func (s suite[Tx]) fenceWaits(t *T) {
 	h := s.generationed(t)
 	marks := h.markAll("frozen")
@@ -145,7 +145,7 @@ func (s suite[Tx]) fenceWaits(t *T) {
 		stood <- err
 	}()
 	if !s.h.Can.OneWriter {
-		for range 20 { // a fence that does not wait is set by now
+		for range 20 { // a fence that does not wait would be set by now
 			h.until(func() bool { return h.works(0, generations.Active) != nil })
 		}
 	}
@@ -184,7 +184,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
-// generationActs opens, switches and drops generations and checks the audit records.
+// generationActs opens, switches and drops generations, and checks the audit records of these commands.
 func (s suite[Tx]) generationActs(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -207,7 +207,7 @@ func (s suite[Tx]) generationActs(t *T) {
 	}
 }
 
-// forgottenContents drops a generation that has a row, and a result if the store keeps results.
+// forgottenContents drops a generation that has a row, and a result if the store stores results.
 func (s suite[Tx]) forgottenContents(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -240,7 +240,7 @@ func (s suite[Tx]) forgottenContents(t *T) {
 	}
 }
 
-// generationed is a store with generations of the consumer "billing".
+// generationed is a fixture of the consumer "billing", which has generations.
 type generationed[Tx any] struct {
 	*fixture[Tx]
 	gens admin.Generations
@@ -269,7 +269,7 @@ func (h *generationed[Tx]) working(number int64, in generations.State) generatio
 	return generations.Working{Consumer: "billing", Number: number, In: in}
 }
 
-// works begins a batch in a generation, and returns the error if it cannot.
+// works begins a batch in a generation and rolls it back. If the batch cannot begin, works returns the error.
 func (h *generationed[Tx]) works(number int64, in generations.State) error {
 	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
 	if err == nil {
@@ -313,7 +313,7 @@ func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// until repeats so until it returns true.
+// until calls so again and again until so returns true.
 func (h *generationed[Tx]) until(so func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !so(); {

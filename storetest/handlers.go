@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handlers tests handlers that misbehave in their transaction.
+// handlers tests handlers that do something in their transaction that they must not do.
 func (s suite[Tx]) handlers(t *T) {
 	s.run(t, "a_handlers_error_is_retryable",
 		"An error that the store does not know is retried, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
@@ -39,7 +39,7 @@ func (s suite[Tx]) handlers(t *T) {
 		"If a handler rolls back the transaction itself, nothing of the batch is left, and the batch reports that it is broken.", func(t *T) { s.endsItself(t, false) })
 }
 
-// elsewhere lists errors as a handler meets them at a provider or in another database.
+// elsewhere lists errors that a handler may get from a provider or from another database.
 var elsewhere = []error{
 	io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, os.ErrDeadlineExceeded,
 	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
@@ -71,7 +71,8 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 	h.wantCount("a", 0)
 }
 
-// classify returns the class of an error that a handler returned, as its batch or else its store reports it.
+// classify returns the class of an error that a handler returned. If the batch can classify it, the answer is
+// the batch's; otherwise it is the store's.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
@@ -101,7 +102,8 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
-// brokenAs checks that the error which the batch reports as its cause has this class, or that the batch reports none.
+// brokenAs checks that the error which aborted the batch has this class, provided that the batch reports such
+// an error.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 	knows, ok := b.(store.TxStatus)
 	if !ok {
@@ -146,7 +148,8 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// statements tests handlers that end their transaction with a statement, which the database driver does not notice.
+// statements tests handlers that send a statement which ends their transaction. The database driver does not
+// notice that.
 func (s suite[Tx]) statements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
 		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
@@ -157,8 +160,8 @@ func (s suite[Tx]) statements(t *T) {
 		})
 }
 
-// endsByStatement lets the second handler of a batch end the transaction with a statement, perhaps open another one, and
-// write.
+// endsByStatement lets the second handler of a batch end the transaction with a statement, open another
+// transaction if again is set, and write an effect.
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	h := s.opened(t)
 	t.needs("Instance.Send", h.Send != nil)
@@ -184,7 +187,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		b.Rollback(t.context())
 	} else if r := b.Commit(t.context(), store.Ending{}); r.Outcome == store.Committed {
-		want = 1 // the ending was refused, so everything is still one batch
+		want = 1 // the database refused the statement, so everything is still one batch
 	}
 	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {
 		t.Errorf("after %q %q: %d effects that the handler wrote afterwards are left, want %d", ending, again, late, want)
@@ -236,7 +239,8 @@ func (s suite[Tx]) contents(t *T) {
 		})
 }
 
-// conflict delivers other content of an identity, as the engine does: with a new row, or counted on the row that exists.
+// conflict delivers a message with the same identity and another content, as the consumer does: the content
+// gets a new row, or is counted on the row that it already has.
 func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
@@ -303,7 +307,7 @@ func (s suite[Tx]) conflicts(t *T) {
 		})
 }
 
-// conflictsAtOnce tests conflicts that several batches meet.
+// conflictsAtOnce tests conflicts that several batches meet at the same time.
 func (s suite[Tx]) conflictsAtOnce(t *T) {
 	s.run(t, "a_conflict_that_two_batches_meet_at_once_has_one_row",
 		"However many batches meet a conflict at once, its content has one row and every other delivery is counted on it.", func(t *T, h *fixture[Tx]) {
@@ -317,7 +321,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 	t.Run("two_batches_that_both_saw_a_conflict_keep_one_row_and_its_count",
 		"If two batches met a content before either committed, the second counts on the row of the first, and so does a later third; also if one of them rolls back.", func(t *T) {
 			if s.h.Can.OneWriter {
-				return // the second begins when the first has ended
+				return // with a single writer, the second batch begins after the first has ended
 			}
 			for _, rolledBack := range []bool{false, true} {
 				h := s.opened(t)

@@ -1,12 +1,13 @@
-// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and keystore.Store.
-// Each case tests one law, and prints the law when the store breaks it. Cases count effects, not deliveries.
+// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and
+// keystore.Store: a set of tests that every such store must pass. Each case tests one law. If the store breaks
+// the law, the case fails and prints it. Cases count effects, not deliveries.
 //
-// The test of a store passes a Harness:
+// The test of a store calls Run with a Harness:
 //
 //	storetest.Run(t, storetest.Harness[*sql.Tx]{Open: open, Can: storetest.Abilities{Inbox: true}})
 //
-// Every store must implement store.TxStore. The suite tests the further abilities that the harness declares, and
-// fails if the store has an ability that the harness does not declare.
+// Every store that Run tests must implement store.TxStore. The suite also tests the further abilities that the
+// harness declares, and fails if the store has an ability that the harness does not declare.
 package storetest
 
 import (
@@ -22,113 +23,118 @@ import (
 
 // Harness describes the store to be tested.
 type Harness[Tx any] struct {
-	// Open returns an empty store, and registers its end with t.Cleanup.
+	// Open returns an empty store, and registers a function with t.Cleanup that closes the store.
 	Open func(t testing.TB) Instance[Tx]
 	Can  Abilities
-	// Only, if not nil, reports whether the case of a name is run. Use it for a store that passes all cases
-	// and is also accessed in another way, such as another protocol.
+	// Only reports whether the suite should run the case with this name; nil runs all cases. Use Only if the
+	// store already passes all cases and you test another way of accessing it, such as another protocol.
 	Only func(name string) bool
 }
 
-// Abilities declares what a store implements in addition to store.TxStore. A field that names an interface of package
-// admin is only for Semel's own stores, because the package is internal: leave such a field false.
+// Abilities declares which interfaces a store implements in addition to store.TxStore. Package admin is
+// internal to Semel, so only Semel's own stores can implement its interfaces: other stores leave such a field
+// false.
 type Abilities struct {
-	// Inbox: store.Inbox.
+	// Inbox is true if the store implements store.Inbox.
 	Inbox bool
-	// Streams: admin.Streams, with versions in batches.
+	// Streams is true if the store implements admin.Streams, and accepts marks with versions in batches.
 	Streams bool
-	// Lines: admin.Lines, with lines in batches.
+	// Lines is true if the store implements admin.Lines, and accepts marks with lines in batches.
 	Lines bool
-	// Retention: store.Reaper, with ages in batches.
+	// Retention is true if the store implements store.Reaper, and accepts marks with ages in batches.
 	Retention bool
-	// Days: store.Limits.PartitionedBy, for the consumer "billing". The store drops daily partitions, so cases
-	// in which single markers are removed do not run.
+	// Days is true if store.Limits.PartitionedBy is set for the consumer "billing". Such a store drops whole
+	// daily partitions, so the suite omits the cases in which single markers are removed.
 	Days bool
-	// Leases: store.Leases, with claims in batches.
+	// Leases is true if the store implements store.Leases, and accepts claims in batches.
 	Leases bool
-	// Calls: admin.Resolver, with claims and an inbox.
+	// Calls is true if the store implements admin.Resolver, and has claims and an inbox.
 	Calls bool
-	// Steps: store.Limits.StepOutput, with steps in ends of claims.
+	// Steps is true if store.Limits.StepOutput is set, and the ending of a claim can contain steps.
 	Steps bool
-	// Gather: admin.QueueStore, with claims.
+	// Gather is true if the store implements admin.QueueStore, and has claims.
 	Gather bool
-	// Intents: store.CallerTx or admin.QueueStore, and admin.Requeuer.
+	// Intents is true if the store implements admin.Requeuer, and also store.CallerTx or admin.QueueStore.
 	Intents bool
-	// Emission: admin.Emitter, with intents and calls.
+	// Emission is true if the store implements admin.Emitter, and has intents and calls.
 	Emission bool
-	// Results: admin.Results.
+	// Results is true if the store implements admin.Results.
 	Results bool
-	// MarkIn: store.CallerTx.
+	// MarkIn is true if the store implements store.CallerTx.
 	MarkIn bool
-	// Positions: source.PositionStore.
+	// Positions is true if the store implements source.PositionStore.
 	Positions bool
-	// Controls: admin.Controls.
+	// Controls is true if the store implements admin.Controls.
 	Controls bool
-	// Derivations: admin.Derivations, with former identities in marks.
+	// Derivations is true if the store implements admin.Derivations, and accepts marks with previous
+	// identities.
 	Derivations bool
-	// Edits: admin.Editor, with an inbox.
+	// Edits is true if the store implements admin.Editor, and has an inbox.
 	Edits bool
-	// Erasure: admin.Eraser, with an inbox.
+	// Erasure is true if the store implements admin.Eraser, and has an inbox.
 	Erasure bool
-	// Audit: admin.Auditor and admin.Recorder.
+	// Audit is true if the store implements admin.Auditor and admin.Recorder.
 	Audit bool
-	// Offsets: laneoffset.Store.
+	// Offsets is true if the store implements laneoffset.Store.
 	Offsets bool
-	// Replays: admin.Replays and admin.Previewer.
+	// Replays is true if the store implements admin.Replays and admin.Previewer.
 	Replays bool
-	// Generations: admin.Generations.
+	// Generations is true if the store implements admin.Generations.
 	Generations bool
-	// OneConsumer: the store serves only the consumer "billing" in generation 0, and Scope refuses all others.
+	// OneConsumer is true if the store serves only generation 0 of the consumer "billing", and its method
+	// Scope refuses every other consumer and generation.
 	OneConsumer bool
-	// LongestID, if not 0, is the length of the longest id that the store can hold.
-	// store.Limits.FitIdentity refuses longer ids.
+	// LongestID is the length of the longest id that the store can store, or 0 if there is no such limit. The
+	// store's store.Limits.FitIdentity must refuse longer ids.
 	LongestID int
-	// OneWriter: one batch at a time can be open, so two copies are never in flight at once and MarkLock has no
-	// effect.
+	// OneWriter is true if only one batch at a time can be open. Two copies of a message are then never
+	// processed at the same time, and MarkLock has no effect.
 	OneWriter bool
-	// LeavesLate: if a handler ends its transaction with a statement, its later writes commit on their own,
-	// because the store cannot refuse them.
+	// LeavesLate is true if the store cannot refuse what a handler writes after the handler has ended its
+	// transaction with a statement, so that those later writes commit on their own.
 	LeavesLate bool
 }
 
 // Twins describes what happened to the contents of one identity.
 type Twins struct {
-	// Applied: one of the contents took effect, that of the row Owner. Unknown: a call for one of the contents
-	// has an unknown outcome.
+	// Applied is true if one of the contents took effect; Owner is then the number of that content's row.
+	// Unknown is true if a call for one of the contents has an unknown outcome.
 	Applied, Unknown bool
 	Owner            int64
 }
 
-// Instance is an open store with the effects in its database. A case that needs a field that is nil is skipped.
+// Instance is an open store, with functions that write and count effects in the store's database. A case that
+// needs a field which is nil is skipped.
 type Instance[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Effect adds one to the count of this name, in tx.
+	// Effect adds one to the count of effects with this name, in tx.
 	Effect func(ctx context.Context, tx Tx, name string) error
-	// Count returns the committed effects of this name.
+	// Count returns the number of committed effects with this name.
 	Count func(t testing.TB, name string) int
-	// Spoil, if not nil, runs a statement in tx that fails, and returns its error.
+	// Spoil runs a statement in tx that fails, and returns its error. Optional.
 	Spoil func(ctx context.Context, tx Tx) error
-	// End, if not nil, commits or rolls back tx, which a handler must not do.
+	// End commits or rolls back tx, which a handler must not do. Optional.
 	End func(tx Tx, commit bool) error
-	// Send, if not nil, executes the text of a statement in tx, also COMMIT and ROLLBACK.
+	// Send executes the text of a statement in tx; the statement may be COMMIT or ROLLBACK. Optional.
 	Send func(ctx context.Context, tx Tx, statement string) error
-	// Remove, if not nil, deletes a row without the store.
+	// Remove deletes a row in the database without using the store. Optional.
 	Remove func(t testing.TB, number int64)
-	// Ahead, if not nil, moves all times in the store except those of markers into the future, as if the
-	// store's clock had been ahead and was corrected.
+	// Ahead moves all stored times except those of markers into the future, as if the store's clock had been
+	// ahead by that duration and were now correct again. Optional.
 	Ahead func(t testing.TB, by time.Duration)
-	// Says, if not nil, checks that the commands of operators report the truth about an identity of the
-	// consumer "billing". Agrees, if not nil, checks that no record of the consumer contradicts another.
+	// Says checks what the commands of operators report about an identity of the consumer "billing": it must
+	// agree with the Twins. Agrees checks that no two records of that consumer contradict each other. Both are
+	// optional.
 	Says   func(t testing.TB, id string, is Twins)
 	Agrees func(t testing.TB)
-	// Damage, if not nil, makes a row unreadable in part.
+	// Damage makes a part of a row unreadable. Optional.
 	Damage func(t testing.TB, number int64)
 }
 
 // Run runs every case as a subtest of t.
 func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, h.Only, func(t *T) { all(t, h) }) }
 
-// cases runs cases as subtests. If only is not nil, it selects the cases.
+// cases runs cases as subtests. If only is not nil, it selects the cases to run.
 func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		if only != nil && !only(name) {
@@ -145,11 +151,11 @@ func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	}})
 }
 
-// Failure is a case that a store failed.
+// Failure describes a case in which a store failed.
 type Failure struct{ Name, Law, Text string }
 
-// Check runs every case and returns the failures instead of failing t. Check shows whether the suite finds a
-// planted fault.
+// Check runs every case, and returns the failures in place of failing t. Use Check to test that the suite
+// finds a fault which was built into a store on purpose.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 	return failing(t, func(t *T) { all(t, h) })
 }
@@ -211,11 +217,11 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 }
 
-// ability is a field of Abilities, with what a store must have for it.
+// ability is a field of Abilities, with what the store must implement for it.
 type ability struct {
 	name          string
 	declared, has bool
-	// needs is what the store must implement.
+	// needs names what the store must implement.
 	needs string
 }
 

@@ -13,38 +13,38 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeyHarness opens stores of leased keys.
+// KeyHarness describes the store of leased keys to be tested.
 type KeyHarness struct {
-	// Open returns an empty store, and registers its end with t.Cleanup.
+	// Open returns an empty store, and registers a function with t.Cleanup that closes the store.
 	Open func(t testing.TB) KeyInstance
 }
 
 // KeyInstance is an open store of leased keys.
 type KeyInstance struct {
 	Store keystore.Store
-	// Pass advances the store's clock by d.
+	// Pass lets the duration d pass on the store's clock.
 	Pass func(t testing.TB, d time.Duration)
 }
 
-// RealTime implements KeyInstance.Pass for a server that uses the clock of its machine: it sleeps.
+// RealTime implements KeyInstance.Pass for a server that uses its machine's clock: RealTime sleeps for d.
 func RealTime(_ testing.TB, d time.Duration) { time.Sleep(d) }
 
 // Keys runs every case of leased keys as a subtest of t.
 func Keys(t *testing.T, h KeyHarness) { cases(t, nil, func(t *T) { leasedKeys(t, h) }) }
 
-// CheckKeys is Check for leased keys.
+// CheckKeys runs every case of leased keys, and returns the failures in place of failing t.
 func CheckKeys(t testing.TB, h KeyHarness) []Failure {
 	return failing(t, func(t *T) { leasedKeys(t, h) })
 }
 
-// keys is an open store under test.
+// keys is an open store that is being tested.
 type keys struct {
 	t *T
 	KeyInstance
 }
 
-// keyLease is the lease of the cases, long enough for a few statements on a busy machine. keyKeep is how long keys are
-// kept.
+// keyLease is the duration of the leases in the cases. It is long enough for a few statements on a busy
+// machine. keyKeep is how long the store keeps keys.
 const (
 	keyLease = 500 * time.Millisecond
 	keyKeep  = time.Hour
@@ -52,7 +52,7 @@ const (
 
 func keyOf(id string) semel.Key { return semel.Key{Consumer: "billing", Source: "shop", ID: id} }
 
-// claim claims a key and returns the token of the claim.
+// claim claims a key, and returns the token of the claim with the store's answer.
 func (h *keys) claim(id string) (store.Token, keystore.Answer) {
 	h.t.Helper()
 	c := keystore.Claim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep}
@@ -66,7 +66,7 @@ func (h *keys) ask(c keystore.Claim) keystore.Answer {
 	return a
 }
 
-// want claims a key and checks the state in the answer.
+// want claims a key and checks the state of the key in the answer.
 func (h *keys) want(id string, want keystore.State) (store.Token, keystore.Answer) {
 	h.t.Helper()
 	t, a := h.claim(id)
@@ -89,7 +89,7 @@ func (h *keys) end(id string, t store.Token, e keystore.Event, result string) er
 	return err
 }
 
-// counts checks how many claims began, how many ended, and whether an outcome is unknown.
+// counts checks how many claims of the key began, how many ended, and whether an outcome is unknown.
 func (h *keys) counts(a keystore.Answer, started, finished int, unknown bool) {
 	h.t.Helper()
 	if a.Started != started || a.Finished != finished || a.Unknown() != unknown {
@@ -191,13 +191,13 @@ func keyTimes(run runKeyCase) {
 	})
 }
 
-// keyFences tests tokens.
+// keyFences tests that a claim's token is checked.
 func keyFences(run runKeyCase) {
 	run("law_5_a_stale_token_changes_nothing", "After another worker has claimed the key, the previous holder can neither extend nor end it.", func(h *keys) {
 		stale, _ := h.want("a", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		token, _ := h.want("a", keystore.Claimed)
-		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, 10*keyLease)) // trying all ends may take as long as a lease
+		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, 10*keyLease)) // trying all endings may take as long as a lease
 		for _, e := range []keystore.Event{keystore.Complete, keystore.Fail, keystore.Release, keystore.Abandon} {
 			if err := h.end("a", stale, e, ""); err == nil {
 				h.t.Errorf("a stale token could %v", e)
@@ -245,7 +245,7 @@ func keyFences(run runKeyCase) {
 	})
 }
 
-// keyDoubts tests lost answers and unknown outcomes.
+// keyDoubts tests answers that are lost on their way, and unknown outcomes.
 func keyDoubts(run runKeyCase) {
 	run("trap_119_a_lease_that_ended_leaves_an_unknown_outcome", "A claim after a lease that expired learns that the outcome is unknown, and since when.", func(h *keys) {
 		h.want("a", keystore.Claimed)
@@ -299,7 +299,7 @@ func keyDoubts(run runKeyCase) {
 	})
 }
 
-// keyContents tests keys and results of different contents.
+// keyContents tests claims of a key with different contents, and results with different contents.
 func keyContents(run runKeyCase) {
 	run("law_10_other_content_is_a_conflict", "A claim with another fingerprint is a conflict, whether the key is held or has ended.", func(h *keys) {
 		c := keystore.Claim{Key: keyOf("a"), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}}

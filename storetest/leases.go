@@ -8,31 +8,31 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LeaseHarness opens stores of claims. The stores may have transactions or not.
+// LeaseHarness describes the store of claims to be tested. The store may have transactions or not.
 type LeaseHarness struct {
-	// Open returns an empty store, and registers its end with t.Cleanup.
+	// Open returns an empty store, and registers a function with t.Cleanup that closes the store.
 	Open func(t testing.TB) LeaseInstance
 }
 
 // LeaseInstance is an open store of claims.
 type LeaseInstance struct {
 	Store store.Leases
-	// Put adds a row of the consumer "billing" that is due after a wait, with a body of size bytes, and
-	// returns its number.
+	// Put adds a row of the consumer "billing" and returns the row's number. The row can be claimed once the
+	// duration after has passed. Its message has a body of size bytes.
 	Put func(t testing.TB, id string, after time.Duration, size int) int64
-	// Row returns the row with a number.
+	// Row returns the row with this number.
 	Row func(t testing.TB, number int64) store.StoredRow
 }
 
 // Leases runs every case of claims as a subtest of t.
 func Leases(t *testing.T, h LeaseHarness) { cases(t, nil, func(t *T) { leases(t, h) }) }
 
-// CheckLeases is Check for claims.
+// CheckLeases runs every case of claims, and returns the failures in place of failing t.
 func CheckLeases(t testing.TB, h LeaseHarness) []Failure {
 	return failing(t, func(t *T) { leases(t, h) })
 }
 
-// claims is an open store of claims under test.
+// claims is an open store of claims that is being tested.
 type claims struct {
 	t *T
 	LeaseInstance
@@ -40,13 +40,13 @@ type claims struct {
 
 func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
-// long is a lease that does not end during a case, brief is a lease that ends at once.
+// long is a lease that does not expire during a case; brief is a lease that expires almost at once.
 const (
 	long  = time.Hour
 	brief = time.Millisecond
 )
 
-// claim claims up to most rows that are due.
+// claim claims at most this number of rows that can be claimed now.
 func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	h.t.Helper()
 	o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: most, Lease: lease}
@@ -60,7 +60,7 @@ func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// one claims the only row that is due.
+// one claims the only row that can be claimed now.
 func (h *claims) one(lease time.Duration) store.Claimed {
 	h.t.Helper()
 	got := h.claim(10, lease)
@@ -70,7 +70,7 @@ func (h *claims) one(lease time.Duration) store.Claimed {
 	return got[0]
 }
 
-// again claims a row again after its brief lease has ended.
+// again waits until the brief lease of a row has expired, and then claims the row again.
 func (h *claims) again(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
@@ -112,7 +112,7 @@ func leases(t *T, h LeaseHarness) {
 
 type runCase = func(name, law string, f func(h *claims))
 
-// claimCases tests which rows a call claims.
+// claimCases tests which rows the store gives to a call of Claim.
 func claimCases(run runCase) {
 	run("D3_a_due_row_is_claimed_once", "A due row is claimed by one call, with its message, and by no other call while its lease lasts.", func(h *claims) {
 		n := h.put("a")
@@ -198,7 +198,7 @@ func claimCases(run runCase) {
 				seen[c.Number]++
 			}
 		}
-		for _, c := range h.claim(rows, long) { // rows that a call skipped because another call had locked them
+		for _, c := range h.claim(rows, long) { // these rows were skipped because another call had locked them
 			seen[c.Number]++
 		}
 		for n, times := range seen {
@@ -212,13 +212,13 @@ func claimCases(run runCase) {
 	})
 }
 
-// endings maps each event by which a claim ends to the state after it.
+// endings maps each event that ends a claim to the state of the row after that event.
 var endings = map[store.RowEvent]store.RowState{
 	store.RowCompleted: store.StateCompleted, store.RowFailed: store.StateFailedRetryable, store.RowParked: store.StateParked,
 	store.RowDeadLettered: store.StateDeadLettered, store.RowDiscarded: store.StateDiscarded, store.RowReleased: store.StateReceived,
 }
 
-// fenceCases tests tokens.
+// fenceCases tests that a claim's token is checked.
 func fenceCases(run runCase) {
 	for event := range endings {
 		run("law_5_a_stale_token_does_not_end_a_claim/"+event.String(), "An ending under a stale token changes nothing.", func(h *claims) {
@@ -252,7 +252,7 @@ func fenceCases(run runCase) {
 				h.t.Errorf("%s: lost %v, %v, want the stale claim and the claim without a token", what, lost, err)
 			}
 		}
-		if r := h.Row(h.t, n); r.Started != 2 { // and the start that the first claim may have made
+		if r := h.Row(h.t, n); r.Started != 2 { // one for the new holder, and one because the first holder may have started
 			h.t.Errorf("%d starts are recorded, want 2", r.Started)
 		}
 	})
@@ -273,7 +273,7 @@ func fenceCases(run runCase) {
 	})
 }
 
-// doubtCases tests answers that were lost.
+// doubtCases tests answers that are lost on their way.
 func doubtCases(run runCase) {
 	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "The rows that a token holds can be queried by the token, and are not claimed a second time.", func(h *claims) {
 		n := h.put("a")

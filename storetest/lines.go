@@ -14,7 +14,7 @@ func (h *fixture[Tx]) lines() admin.Lines { return h.Store.(admin.Lines) }
 
 var behind = store.Verdict{Kind: store.Behind}
 
-// The states that rows of lines have, while they are in the line or after they left it.
+// The states that the rows of a line have, while they are in the line or after they have left it.
 const (
 	received  = store.StateReceived
 	waiting   = store.StateFailedRetryable
@@ -52,7 +52,7 @@ func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (
 	return rows
 }
 
-// claimsIn claims a row of a line, and returns the mark that carries the claim.
+// claimsIn claims a row of a line, and returns the mark that contains the claim.
 func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	h.t.Helper()
 	got := h.takes(number, long)
@@ -64,8 +64,8 @@ func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	return m
 }
 
-// ends claims a row of a line and ends the claim in a batch. ends reports whether the commit freed another
-// row.
+// ends claims a row of a line, and ends the claim in a batch. ends reports whether the commit unblocked
+// another row.
 func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)
@@ -189,7 +189,7 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 			b, v := h.begin(h.inLine("k", "2", store.Waiting))
 			h.wantKinds(v, fresh)
 			want := blocked
-			if !s.h.Can.OneWriter { // otherwise nothing can end while the batch is open
+			if !s.h.Can.OneWriter { // with a single writer, no claim can end while the batch is open
 				h.ends("k", rows[0].Number, store.RowCompleted)
 				want = received
 			}

@@ -13,7 +13,7 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// marks tests a batch of marks.
+// marks tests batches of marks.
 func (s suite[Tx]) marks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))
@@ -62,7 +62,7 @@ func (s suite[Tx]) setbacks(t *T) {
 		})
 }
 
-// mixtures tests batches whose messages end differently.
+// mixtures tests batches whose messages have different outcomes.
 func (s suite[Tx]) mixtures(t *T) {
 	s.run(t, "trap_6_duplicates_inside_one_batch_have_one_effect",
 		"Of equal identities in one batch the first is fresh and the others are duplicates.", func(t *T, h *fixture[Tx]) {
@@ -118,7 +118,7 @@ func (s suite[Tx]) scattered(t *T, h *fixture[Tx]) {
 	}
 }
 
-// batches tests the lifetime of a transaction.
+// batches tests transactions from their beginning to their end.
 func (s suite[Tx]) batches(t *T) {
 	s.run(t, "a_batch_without_marks_is_a_transaction", "Effects without marks commit together or not at all.", func(t *T, h *fixture[Tx]) {
 		for _, commit := range []bool{false, true} {
@@ -152,7 +152,7 @@ func (s suite[Tx]) batches(t *T) {
 		})
 }
 
-// ends tests what a batch leaves behind.
+// ends tests batches that have ended.
 func (s suite[Tx]) ends(t *T) {
 	s.run(t, "a_batch_that_has_ended_accepts_nothing",
 		"After it has ended, a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
@@ -192,7 +192,8 @@ func (s suite[Tx]) ends(t *T) {
 	})
 }
 
-// whole checks that the batch of these messages is stored completely or not at all, as its result says.
+// whole checks that the batch of these messages was stored completely or not at all, in agreement with the
+// result of its commit.
 func (s suite[Tx]) whole(h *fixture[Tx], r store.Result, ids ...string) {
 	h.t.Helper()
 	want := already(store.Applied)
@@ -226,8 +227,8 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	h.wantCount("late", 0)
 }
 
-// copies tests copies that are in flight at the same time. The laws hold in either order, so no test needs to know which
-// copy waits.
+// copies tests copies of a message that are processed at the same time. The laws hold in either order, so no
+// case needs to know which copy waits for the other.
 func (s suite[Tx]) copies(t *T) {
 	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
 		"A copy of a message in flight is reported as a duplicate only when the effect of the first is visible.", func(t *T) { s.race(t, true) })
@@ -250,7 +251,7 @@ func (s suite[Tx]) copies(t *T) {
 		})
 }
 
-// waits tests waiting for a copy in flight.
+// waits tests batches that wait for a copy of a message in another batch.
 func (s suite[Tx]) waits(t *T) {
 	s.run(t, "overlapping_batches_in_any_order_do_not_deadlock",
 		"Every batch marks in the same order, so batches with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
@@ -304,7 +305,7 @@ func (s suite[Tx]) waits(t *T) {
 		})
 }
 
-// race runs a winner and a copy at the same time, in any order.
+// race processes a message and its copy at the same time. The first commits or rolls back, as commits says.
 func (s suite[Tx]) race(t *T, commits bool) {
 	h := s.opened(t)
 	for i := range 20 {
@@ -330,8 +331,8 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	}
 }
 
-// copyOf delivers a copy in a goroutine of its own and returns its verdict. copyOf returns the verdict of a duplicate
-// only if the effect is visible.
+// copyOf delivers a copy of a message and returns the verdict. If the verdict is duplicate, copyOf checks that
+// the effect of the message is visible.
 func (h *fixture[Tx]) copyOf(id string) store.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))
 	if err != nil {

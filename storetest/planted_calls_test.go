@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// wrongCalls is a store with a fault in what it remembers of calls.
+// wrongCalls is a store with a fault in what it records about calls.
 type wrongCalls struct {
 	*memstore.Store
 	told func(*store.CallStarted)
@@ -38,14 +38,14 @@ func (s wrongCalls) End(ctx context.Context, all []store.ClaimEnding) ([]int, er
 	return s.Store.End(ctx, all)
 }
 
-// startsBriefly begins calls without extending their leases.
+// startsBriefly records the start of calls without extending their leases.
 type startsBriefly struct{ *memstore.Store }
 
 func (s startsBriefly) StartCalls(ctx context.Context, claims []store.Claim, _ time.Duration) ([]store.CallStarted, error) {
 	return s.Store.StartCalls(ctx, claims, 0)
 }
 
-// retriesUnknown lets operators retry rows with an unknown outcome.
+// retriesUnknown lets operators retry rows whose call has an unknown outcome.
 type retriesUnknown struct{ *memstore.Store }
 
 func (s retriesUnknown) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
@@ -59,14 +59,14 @@ func (s retriesUnknown) Requeue(ctx context.Context, a store.Act, rows ...store.
 	return errs
 }
 
-// alwaysRepeats resolves every call as not done, so that it is repeated.
+// alwaysRepeats resolves every call as not done, so that the call is repeated.
 type alwaysRepeats struct{ *memstore.Store }
 
 func (s alwaysRepeats) Resolve(ctx context.Context, _ admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
 	return s.Store.Resolve(ctx, admin.ResolvedNotDone, a, rows...)
 }
 
-// resolvesKnown lets operators resolve rows without an unknown outcome.
+// resolvesKnown lets operators resolve rows that have no unknown outcome.
 type resolvesKnown struct{ *memstore.Store }
 
 func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
@@ -80,7 +80,8 @@ func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store
 	return errs
 }
 
-// keepsKnownCalls forgets only the unknown calls of a row when they are resolved as not done.
+// keepsKnownCalls removes only the unknown calls of a row from its counts when an operator resolves them as
+// not done.
 type keepsKnownCalls struct {
 	*memstore.Store
 	known map[int64]int
@@ -141,7 +142,7 @@ var callFaults = []fault{
 	{"a call that was done is repeated", "E3_a_call_resolved_as_done_completes_its_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return alwaysRepeats{s} }},
 }
 
-// endsClaims is a store that changes how claims end.
+// endsClaims is a store that changes the endings of claims.
 type endsClaims struct {
 	*memstore.Store
 	change func(*store.ClaimEnding)
@@ -174,12 +175,12 @@ func (b endsBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// ending returns a fault that changes how claims end.
+// ending returns a function that makes a store which changes the endings of claims.
 func ending(change func(*store.ClaimEnding)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return endsClaims{s, change} }
 }
 
-// omitsLastStep returns a claim without its last step.
+// omitsLastStep returns claimed rows without their last step.
 type omitsLastStep struct{ *memstore.Store }
 
 func (s omitsLastStep) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
@@ -190,7 +191,7 @@ func (s omitsLastStep) Claim(ctx context.Context, o store.ClaimOptions) ([]store
 	return all, err
 }
 
-// recordsFirst ends claims in a separate commit before that of their effects.
+// recordsFirst ends claims in a separate commit, before the commit of their effects.
 type recordsFirst struct{ *memstore.Store }
 
 func (s recordsFirst) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -213,7 +214,7 @@ func (b recordedBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.batch.Commit(ctx, e)
 }
 
-// ignoresToken ends a claim whatever its token, by replacing the token with the one that was issued last.
+// ignoresToken ends a claim whatever its token is: it replaces the token with the one that was issued last.
 type ignoresToken struct {
 	*memstore.Store
 	mutex sync.Mutex
@@ -271,7 +272,7 @@ var stepFaults = []fault{
 	})},
 }
 
-// wrongGathers is a store with a fault in transactions that claims share.
+// wrongGathers is a store with a fault in transactions that several claims share.
 type wrongGathers struct {
 	*memstore.Store
 	commit func(ctx context.Context, s *memstore.Store, all []admin.QueuedBatch[*memstore.Tx]) store.Result

@@ -36,7 +36,7 @@ func (s omitsCause) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []stor
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// settlesCallsInTx treats a call as known if a transaction has ended it.
+// settlesCallsInTx records the outcome of a call as known if a transaction has ended the call's claim.
 type settlesCallsInTx struct{ *memstore.Store }
 
 func (s settlesCallsInTx) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
@@ -107,7 +107,7 @@ var emissionFaults = []fault{
 	})},
 }
 
-// ignoresReason writes messages that should be parked as waiting.
+// ignoresReason stores messages as waiting that should be parked.
 type ignoresReason struct{ *memstore.Store }
 
 func (s ignoresReason) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
@@ -124,7 +124,7 @@ func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []sto
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// suppressesNothing records the suppression, but leaves the row due.
+// suppressesNothing records that a row was suppressed, but the row can still be claimed.
 type suppressesNothing struct{ *memstore.Store }
 
 func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
@@ -138,7 +138,7 @@ func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...st
 	return errs
 }
 
-// intentFaults lists faults in writing messages for other consumers.
+// intentFaults lists faults in how messages for other consumers are written.
 var intentFaults = []fault{
 	{"a message that should be parked is due", "law_1_an_intent_commits_with_its_handlers_transaction", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return ignoresReason{s} }},
 	{"other content counts as a copy", "law_7_an_intent_that_exists_is_not_changed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return writesAgain{s} }},

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// keyClock is a clock that advances only in Pass.
+// keyClock is a clock that advances only when Pass is called.
 type keyClock struct{ now time.Time }
 
 // brokenKeys is a store of keys with a fault.
@@ -157,7 +157,7 @@ func TestFaultyNotesAreFound(t *testing.T) {
 	}
 }
 
-// keepsResults is a store that changes how results are kept.
+// keepsResults is a store that changes how results are stored.
 type keepsResults struct {
 	*memstore.Store
 	keep func(s *memstore.Store, tx *memstore.Tx, of admin.ResultOf, result []byte) error
@@ -167,7 +167,7 @@ func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of admin.Re
 	return s.keep(s.Store, tx, of, result)
 }
 
-// remembersResults is a store that never forgets a result, or that loses empty results.
+// remembersResults is a store that never forgets a result; if forget is true, it loses empty results instead.
 type remembersResults struct {
 	*memstore.Store
 	told   map[string][]byte
@@ -194,7 +194,7 @@ func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of admin.Resul
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
-// oneAtEnd keeps only the last of the results that a commit should keep.
+// oneAtEnd stores only the last of the results that a commit should store.
 type oneAtEnd struct {
 	batch
 	of     admin.ResultOf

@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// rowless is a store without an inbox. Its function commit ends a batch that has rows.
+// rowless is a store without an inbox. Its function commit commits batches that have rows.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	commit func(context.Context, batch, store.Ending) store.Result
 }
 
-// Limits implements store.TxStore: steps need an inbox.
+// Limits implements store.TxStore. The limits are empty because steps need an inbox.
 func (rowless) Limits() store.Limits { return store.Limits{} }
 
 func (s rowless) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -153,7 +153,8 @@ var lookFaults = []fault{
 	}},
 }
 
-// sortsScopes numbers scopes that are requested together in the order of their sources instead of the requested order.
+// sortsScopes assigns numbers to scopes that are requested together in the order of their sources, and not in
+// the requested order.
 type sortsScopes struct{ *memstore.Store }
 
 func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []string, generation int64) (numbers []int64, err error) {
@@ -167,7 +168,8 @@ func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []stri
 	return numbers, nil
 }
 
-// restartsPass starts a reaper's pass again when only bodies are left to remove.
+// restartsPass makes the reaper's pass start again at the first marker when only bodies are left to be
+// removed.
 type restartsPass struct{ *memstore.Store }
 
 func (s restartsPass) Reap(ctx context.Context, r store.Reaping) (store.Reaped, error) {
@@ -175,8 +177,8 @@ func (s restartsPass) Reap(ctx context.Context, r store.Reaping) (store.Reaped, 
 	return s.Store.Reap(ctx, r)
 }
 
-// closesAll closes the marker of an identity when the row of its first content is discarded, even if another row has the
-// marker.
+// closesAll closes the marker of an identity when the row of the identity's first content is discarded, even
+// if the marker belongs to another row.
 type closesAll struct {
 	broken
 	closed map[string]bool
@@ -191,7 +193,7 @@ func (s *closesAll) Discard(ctx context.Context, a store.Act, rows ...store.RowR
 	return s.Store.Discard(ctx, a, rows...)
 }
 
-// judge answers as if the marker of a closed identity were closed.
+// judge returns the verdict that a mark would get if the marker of a closed identity were closed.
 func (s *closesAll) judge(m store.Mark, v store.Verdict) store.Verdict {
 	switch {
 	case !s.closed[string(m.ID)]:

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// editsOtherwise is a store with a fault in editing or in listing edits.
+// editsOtherwise is a store with a fault in how it edits bodies or lists edits.
 type editsOtherwise struct {
 	*memstore.Store
 	edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error
@@ -39,7 +39,7 @@ func telling(tell func([]admin.StoredEdit) []admin.StoredEdit) func(*memstore.St
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, tell: tell} }
 }
 
-// rowNow returns the current row with a number.
+// rowNow returns the row with this number as it is now stored.
 func rowNow(s *memstore.Store, number int64) store.StoredRow {
 	rows, _ := s.Rows(context.Background(), store.RowFilter{Numbers: []int64{number}})
 	if len(rows) == 0 {
@@ -87,12 +87,12 @@ func erasing(erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return erases{s, erase} }
 }
 
-// erased calls the store's own Erase.
+// erased calls the correct Erase of the store.
 func erased(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 	return s.Erase(context.Background(), o)
 }
 
-// remembers is a store that keeps the bodies before edits when the row is erased.
+// remembers is a store that still has the bodies before edits after the row was erased.
 type remembers struct{ *memstore.Store }
 
 func (r remembers) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
@@ -148,7 +148,8 @@ var erasureFaults = []fault{
 	})},
 }
 
-// wrongSeals changes the chain when it is read.
+// wrongSeals is a store that changes the lines of the audit chain when they are read, or the request when
+// lines are added.
 type wrongSeals struct {
 	*memstore.Store
 	tell func([]admin.AuditedSeal) []admin.AuditedSeal
@@ -170,7 +171,7 @@ func (s wrongSeals) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, er
 	return s.Store.Seal(ctx, o)
 }
 
-// sealsTwice records an act again whenever it seals one.
+// sealsTwice records an act again whenever it adds an act to the audit chain.
 type sealsTwice struct{ *memstore.Store }
 
 func (s sealsTwice) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, error) {
@@ -219,7 +220,7 @@ var auditFaults = []fault{
 	}},
 }
 
-// pauseLifts removes the limit with each pause.
+// pauseLifts removes the consumer's limit whenever the consumer is paused or resumed.
 type pauseLifts struct{ *memstore.Store }
 
 func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
@@ -229,7 +230,7 @@ func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a s
 	return s.Limit(ctx, consumer, 0, a)
 }
 
-// oneControl has one control for all consumers.
+// oneControl has one control for all consumers together.
 type oneControl struct{ *memstore.Store }
 
 func (s oneControl) Control(ctx context.Context, _ string) (admin.Control, error) {
@@ -249,7 +250,7 @@ type onlyScopes struct{ *memstore.Store }
 
 func (s onlyScopes) Consumers(context.Context) ([]string, error) { return []string{"billing"}, nil }
 
-// unrecorded keeps controls outside of the store and records no act.
+// unrecorded returns only the audit records that belong to a row, so the records of controls are missing.
 type unrecorded struct{ *memstore.Store }
 
 func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {

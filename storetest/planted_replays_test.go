@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ignoresReplayToken saves the progress of a replay whatever its token.
+// ignoresReplayToken saves the progress of a replay whatever token the caller has.
 type ignoresReplayToken struct {
 	*memstore.Store
 	tokens *sync.Map
@@ -30,7 +30,7 @@ func (s ignoresReplayToken) SaveReplay(ctx context.Context, number int64, _ stor
 	return s.Store.SaveReplay(ctx, number, token, lease, p)
 }
 
-// allowsManyReplays lets any number of replays of a consumer be open, each in a generation of its own.
+// allowsManyReplays lets a consumer have any number of open replays, each in a generation of its own.
 type allowsManyReplays struct{ *memstore.Store }
 
 func (s allowsManyReplays) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
@@ -43,7 +43,7 @@ func (s allowsManyReplays) NewReplay(ctx context.Context, r admin.Replay, t stor
 	}
 }
 
-// hidesStop does not report a stop to the process that runs the replay.
+// hidesStop does not tell the process that runs a replay that an operator stopped the replay.
 type hidesStop struct{ *memstore.Store }
 
 func (s hidesStop) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
@@ -51,7 +51,7 @@ func (s hidesStop) SaveReplay(ctx context.Context, number int64, t store.Token, 
 	return admin.ReplayRunning, err
 }
 
-// resumesFinished resumes a finished replay.
+// resumesFinished lets a process resume a replay that has finished.
 type resumesFinished struct{ *memstore.Store }
 
 func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
@@ -62,7 +62,7 @@ func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.T
 	return s.Replay(ctx, number)
 }
 
-// recordsProgress writes an audit record whenever progress is saved.
+// recordsProgress writes an audit record whenever a process saves the progress of a replay.
 type recordsProgress struct{ *memstore.Store }
 
 func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
@@ -73,7 +73,8 @@ func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.T
 	return state, s.Record(ctx, store.Act{Verb: "replay save", Who: "nobody"})
 }
 
-// previewsFresh predicts fresh for every message. previewWrites writes a marker for each predicted fresh message.
+// previewsFresh predicts fresh for every message. previewWrites writes a marker for each message that it
+// predicts to be fresh.
 type (
 	previewsFresh struct{ *memstore.Store }
 	previewWrites struct{ *memstore.Store }
@@ -119,7 +120,7 @@ var replayFaults = []fault{
 	{"a preview writes markers", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewWrites{s} }},
 }
 
-// omitsOperator is a store that does not record who switches a generation.
+// omitsOperator is a store that does not record which operator switched a generation.
 type omitsOperator struct{ *memstore.Store }
 
 func (s omitsOperator) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
@@ -137,14 +138,14 @@ func (s liftsAllFences) LiftFences(ctx context.Context, consumer string) error {
 	return s.Store.LiftFences(ctx, consumer)
 }
 
-// dropKeepsRows is a store that removes nothing of a dropped generation.
+// dropKeepsRows is a store that removes nothing when a generation is dropped.
 type dropKeepsRows struct{ *memstore.Store }
 
 func (dropKeepsRows) ForgetGeneration(context.Context, string, int64, int) (int, error) {
 	return 0, nil
 }
 
-// previewsFirst is a store that previews with the markers of the first derivation.
+// previewsFirst is a store whose previews use the markers of the first derivation.
 type previewsFirst struct{ *memstore.Store }
 
 func (s previewsFirst) Preview(ctx context.Context, consumer string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
@@ -158,7 +159,7 @@ var generationFaults = []fault{
 	{"all derivations are previewed as the first", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewsFirst{s} }},
 }
 
-// lowersOffsets writes every offset that it is given.
+// lowersOffsets writes every offset that it gets, also a lower one.
 type lowersOffsets struct{ *memstore.Store }
 
 func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
@@ -171,7 +172,7 @@ func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 	return before, err
 }
 
-// advancesEach advances each lane separately.
+// advancesEach advances each lane in a separate commit.
 type advancesEach struct{ *memstore.Store }
 
 func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) (all []laneoffset.LaneOffset, err error) {
@@ -185,7 +186,7 @@ func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []
 	return all, nil
 }
 
-// wrongOffsets changes what it is asked or what it returns.
+// wrongOffsets is a store that changes the offsets that it writes or returns.
 type wrongOffsets struct {
 	*memstore.Store
 	ask      func(*laneoffset.Advance)
@@ -226,7 +227,7 @@ type keepsWrong struct {
 	progress func([]source.LaneAge) []source.LaneAge
 	before   func(ctx context.Context, o store.Reaping)
 	reaped   func(o store.Reaping, done *store.Reaped)
-	never    bool // nothing was ever removed
+	never    bool // the store acts as if nothing had ever been removed
 }
 
 func (s *keepsWrong) Retain(ctx context.Context, r store.Retention) error {
@@ -261,7 +262,7 @@ func (s *keepsWrong) Removed(ctx context.Context, consumer string) (time.Time, e
 	return s.Store.Removed(ctx, consumer)
 }
 
-// retentionFaults lists faults of the reaper, with the cases that find them.
+// retentionFaults lists faults of the reaper, each with the case that must find it.
 var retentionFaults = []fault{
 	{"the age of a copy is ignored", "H3_a_due_marker_is_removed_and_its_copy_is_old", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Age = time.Time{}; return m }}

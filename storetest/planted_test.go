@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// broken is a memstore with a fault. Its functions replace correct results.
+// broken is a memstore with a fault: its functions replace correct values.
 type broken struct {
 	*memstore.Store
 	verdict func(store.Mark, store.Verdict) store.Verdict
@@ -61,7 +61,7 @@ func (b marksOutlive) Rollback(ctx context.Context) {
 	}
 }
 
-// noTrim ignores the marks to trim. noRows ignores the rows to write.
+// noTrim ignores which marks should be trimmed. noRows ignores the rows that should be written.
 type noTrim struct{ batch }
 
 func (b noTrim) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -76,7 +76,7 @@ func (b noRows) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// halfCommit reports that it did not commit although it did.
+// halfCommit reports that it did not commit, although it did.
 type halfCommit struct{ batch }
 
 func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -87,7 +87,7 @@ func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
 	return r
 }
 
-// splitCommit commits effects and marks separately.
+// splitCommit commits effects and marks in separate commits.
 type splitCommit struct {
 	batch
 	store *memstore.Store
@@ -116,7 +116,7 @@ func (s anyRevision) Discard(ctx context.Context, a store.Act, rows ...store.Row
 	return s.Store.Discard(ctx, a, rows...)
 }
 
-// oneForAll stops a command on many rows at the first row that is refused, and never discards the last row.
+// oneForAll stops a command on many rows at the first row that it refuses, and never discards the last row.
 type oneForAll struct{ *memstore.Store }
 
 func (s oneForAll) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
@@ -134,14 +134,14 @@ func (s oneForAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRe
 	return append(s.Store.Discard(ctx, a, rows[:max(1, len(rows)-1)]...), make([]error, min(1, len(rows)-1))...)
 }
 
-// overwritesKept overwrites a position that another process kept.
+// overwritesKept overwrites a position that another process has stored first.
 type overwritesKept struct{ *memstore.Store }
 
 func (s overwritesKept) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
-// looksUp looks up the markers of previous identities in a separate transaction, and writes no marks there.
+// looksUp looks up the markers of previous identities in a separate transaction, and writes no marks for them.
 type looksUp struct{ *memstore.Store }
 
 func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -174,7 +174,7 @@ func (s ignoresDerivation) AddDerivation(ctx context.Context, d admin.Derivation
 	return s.Store.AddDerivation(ctx, d)
 }
 
-// takesNames sets an owner without checking the current owner.
+// takesNames sets a new owner without checking who the current owner is.
 type takesNames struct{ *memstore.Store }
 
 func (s takesNames) SetOwner(ctx context.Context, consumer, _, owner string) (bool, error) {
@@ -189,7 +189,7 @@ type noInbox struct{ store.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
 
-// blamesStore attributes a handler's end of file to the store.
+// blamesStore reports io.EOF from a handler as an error of the store.
 type blamesStore struct{ batch }
 
 func (blamesStore) TxAborted() bool   { return false }

@@ -19,12 +19,12 @@ func hasReplays(store any) bool {
 	return replays && foretells
 }
 
-// anHour is a lease that does not end during a test.
+// anHour is a lease that does not expire during a test.
 const anHour = time.Hour
 
 func (h *fixture[Tx]) replays() admin.Replays { return h.Store.(admin.Replays) }
 
-// replaying begins a replay of a consumer, run under the token for the lease.
+// replaying begins a replay of a consumer, which runs under this token and lease, and returns its number.
 func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token, lease time.Duration) int64 {
 	h.t.Helper()
 	n, err := h.replays().NewReplay(h.t.context(), admin.Replay{Consumer: consumer, Kind: admin.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
@@ -32,7 +32,7 @@ func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token
 	return n
 }
 
-// someProgress returns a progress with all fields set.
+// someProgress returns a progress in which every field is set.
 func someProgress(n int64) admin.ReplayProgress {
 	return admin.ReplayProgress{
 		Range:  "all of \"orders\"",
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool
 	return r
 }
 
-// replayed tests admin.Replays.
+// replayed tests the interface admin.Replays.
 func (s suite[Tx]) replayed(t *T) {
 	s.run(t, "G1_a_replay_is_stored_as_it_was_begun",
 		"A replay is found by its number and in the list of its consumer's replays, newest first, with who, why, when and its progress.", func(t *T, h *fixture[Tx]) {
@@ -107,7 +107,7 @@ func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
 	}
 }
 
-// tokens tests which process runs a replay.
+// tokens tests that only the process with the replay's current token can change the replay.
 func (s suite[Tx]) tokens(t *T) {
 	s.run(t, "law_5_a_replay_changes_under_its_token_alone",
 		"Without the current token of a replay, a process can neither save progress nor end the replay.", func(t *T, h *fixture[Tx]) {
@@ -118,7 +118,7 @@ func (s suite[Tx]) tokens(t *T) {
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			h.t.wantErr("the answer", err, admin.ErrReplayHeld)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(1))
-			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // the lease ends at once
+			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // the lease expires at once
 			t.must(err)
 			if state != admin.ReplayRunning {
 				t.Errorf("it is %s", state)
@@ -151,7 +151,7 @@ func (s suite[Tx]) tokens(t *T) {
 		})
 }
 
-// stops tests stopping a replay from another process.
+// stops tests how a process stops a replay that another process runs.
 func (s suite[Tx]) stops(t *T) {
 	s.run(t, "G1_a_replay_is_stopped_from_elsewhere",
 		"SaveReplay tells the process that runs a replay to stop; a replay that no process runs is stopped at once.", func(t *T, h *fixture[Tx]) {
@@ -213,7 +213,7 @@ func (s suite[Tx]) replayActs(t *T) {
 		})
 }
 
-// previews tests admin.Previewer.
+// previews tests the interface admin.Previewer.
 func (s suite[Tx]) previews(t *T) {
 	s.run(t, "G4_a_preview_predicts_the_verdict_of_a_mark",
 		"A preview predicts fresh, seen and conflict as Begin answers them, and writes neither a marker nor a scope.", func(t *T, h *fixture[Tx]) {
@@ -234,7 +234,7 @@ func (s suite[Tx]) previews(t *T) {
 				t.must(err)
 				h.wantKinds(got, already(store.Applied), conflict, fresh, already(store.Parked), fresh, fresh)
 			}
-			if !s.h.Can.OneConsumer { // a previous identity has another scope
+			if !s.h.Can.OneConsumer { // an identity of the previous derivation has another scope
 				got, err := h.Store.(admin.Previewer).Preview(t.context(), "billing", 1, all[:1])
 				t.must(err)
 				h.wantKinds(got, fresh)
@@ -245,7 +245,7 @@ func (s suite[Tx]) previews(t *T) {
 		})
 }
 
-// controls tests admin.Controls.
+// controls tests the interface admin.Controls.
 func (s suite[Tx]) controls(t *T) {
 	s.run(t, "I0_each_consumer_has_its_own_controls",
 		"The store returns the last pause and the last limit of each consumer, each with who, why and when; neither changes the other.", func(t *T, h *fixture[Tx]) {
@@ -288,7 +288,7 @@ func (s suite[Tx]) controls(t *T) {
 	}
 }
 
-// orders tests how pauses and limits are recorded.
+// orders tests the audit records of pauses and limits.
 func (s suite[Tx]) orders(t *T) {
 	s.run(t, "I0_a_control_is_recorded",
 		"A pause, a resume or a limit is recorded with who, why and the consumer's name, as an act without a row.", func(t *T, h *fixture[Tx]) {
@@ -314,7 +314,8 @@ func (s suite[Tx]) orders(t *T) {
 
 func order(verb, who, why string) store.Act { return store.Act{Verb: verb, Who: who, Why: why} }
 
-// wantControl compares a consumer's control. Each setting that an operator has made must have a time.
+// wantControl compares a consumer's control with want. The time of an operator's setting is not compared, but
+// it must be set.
 func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.Control) {
 	h.t.Helper()
 	got, err := c.Control(h.t.context(), consumer)

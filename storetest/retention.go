@@ -12,17 +12,17 @@ import (
 
 func (h *fixture[Tx]) reaper() store.Reaper { return h.Store.(store.Reaper) }
 
-// retain saves a retention policy of the consumer.
+// retain stores a retention policy for the consumer.
 func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.Helper()
 	r.Consumer = "billing"
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// soon is a retention that ends at once.
+// soon is a retention that ends almost at once.
 const soon = time.Millisecond
 
-// kept returns the stored retention of the consumer.
+// kept returns the stored retention policy of the consumer.
 func (h *fixture[Tx]) kept() store.StoredRetention {
 	h.t.Helper()
 	all, err := h.reaper().Retentions(h.t.context(), "billing")
@@ -33,7 +33,8 @@ func (h *fixture[Tx]) kept() store.StoredRetention {
 	return all[0]
 }
 
-// pass runs one pass of the reaper over everything that is due now, with at most this many markers in each call.
+// pass runs one pass of the reaper over everything that can be removed now. Each call of the reaper looks at
+// no more than this number of markers.
 func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	h.t.Helper()
 	_, err := h.reaper().Advance(h.t.context(), "billing")
@@ -54,8 +55,8 @@ func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	return sum
 }
 
-// reaped reports progress and reaps until a pass has removed the wanted number of markers: markers that were just
-// written are not yet older than any retention.
+// reaped reports progress and runs passes of the reaper until the wanted number of markers was removed. One
+// pass may not be enough, because a marker that was just written may not yet be older than the retention.
 func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 	h.t.Helper()
 	ctx := h.t.context()
@@ -73,7 +74,7 @@ func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 	return sum
 }
 
-// moment lets the store's clock advance a little.
+// moment waits until the store's clock has advanced a little.
 func moment(ctx interface{ Done() <-chan struct{} }) {
 	timer := time.NewTimer(2 * soon)
 	defer timer.Stop()
@@ -83,22 +84,22 @@ func moment(ctx interface{ Done() <-chan struct{} }) {
 	}
 }
 
-// aged returns a mark with an age to check.
+// aged returns a mark with an age that the store must check.
 func (h *fixture[Tx]) aged(id string, age time.Time) store.Mark {
 	m := h.print(id, 1)
 	m.Age = age
 	return m
 }
 
-// longAgo is before everything that is kept.
+// longAgo is a time earlier than everything that a store still has to keep.
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // retention tests how long markers are kept.
 func (s suite[Tx]) retention(t *T) {
 	old := store.Verdict{Kind: store.Old}
-	gone := fresh // the verdict on a removed identity if the mark has no age
+	gone := fresh // the verdict for an identity whose marker was removed, if the mark has no age
 	if s.h.Can.OneConsumer {
-		old, gone = already(store.Applied), already(store.Applied) // the user's own table never removes it
+		old, gone = already(store.Applied), already(store.Applied) // the markers are in the user's own table and are never removed
 	}
 	s.run(t, "H3_a_due_marker_is_removed_and_its_copy_is_old",
 		"A marker is removed after its retention, and a copy that is older than the retention is never fresh.", func(t *T, h *fixture[Tx]) {
@@ -185,8 +186,8 @@ func (s suite[Tx]) retention(t *T) {
 	s.reaperLimits(t, old)
 }
 
-// lateInLine tests a message that is behind another of its line and older than the retention. All stores must report the
-// same of the two first.
+// lateInLine tests a message that is behind another message of its line and also older than the retention. All
+// stores must return the same verdicts for the first two marks.
 func (s suite[Tx]) lateInLine(t *T) {
 	s.run(t, "H4_C8_a_late_message_gets_behind_before_old",
 		"A message that is too old and behind another of its line gets the verdict behind; if it asks to wait there, it gets the verdict old.", func(t *T, h *fixture[Tx]) {
@@ -207,9 +208,9 @@ func (s suite[Tx]) lateInLine(t *T) {
 		})
 }
 
-// withheld tests cases in which nothing may be removed.
+// withheld tests cases in which the reaper must remove nothing.
 func (s suite[Tx]) withheld(t *T) {
-	// refuses checks that nothing is removed and that the store returns semel.ErrState.
+	// refuses checks that the reaper removes nothing and that the store returns semel.ErrState.
 	refuses := func(h *fixture[Tx], why string) {
 		h.t.Helper()
 		moment(h.t.context())
@@ -241,10 +242,10 @@ func (s suite[Tx]) withheld(t *T) {
 		"The cutoff is before the last progress, so that an outage removes nothing.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			moment(h.t.context())
-			h.deliver(h.print("a", 1)) // after the progress that was recorded with the policy
+			h.deliver(h.print("a", 1)) // these messages are later than the progress that was recorded with the policy
 			for range 3 {
 				moment(h.t.context())
-				h.retain(store.Retention{Keep: soon}) // a start is not progress
+				h.retain(store.Retention{Keep: soon}) // starting the process again is not progress
 				if r := h.pass(10); r.Markers != 0 {
 					t.Fatalf("%+v was removed", r)
 				}
@@ -337,7 +338,7 @@ func (s suite[Tx]) bodies(t *T) {
 	s.run(t, "D7_a_pass_continues_with_bodies_after_its_markers",
 		"Markers that a pass has looked at are not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon, Bodies: soon})
-			for i := range 3 { // they stay because their messages have not ended
+			for i := range 3 { // their markers stay because their messages have not ended
 				h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
 			}
 			moment(h.t.context())

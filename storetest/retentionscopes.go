@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// reaperLimits tests what a reaper leaves alone: other sources and consumers, and low-water marks that were set under
-// another policy.
+// reaperLimits tests what a reaper must not remove: markers of other sources and consumers, and markers after
+// a low-water mark that was set under another policy.
 func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	s.run(t, "trap_75_the_same_id_of_another_source_is_not_touched",
 		"The same id from two sources is two messages: the end of one neither removes nor keeps the other.", func(t *T, h *fixture[Tx]) {
@@ -65,7 +65,7 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			h.t.must(err)
 			due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
 			h.t.must(err)
-			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first may be removed
+			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first one may be removed
 			h.retain(store.Retention{Keep: keep})
 			if r := h.pass(10); r.Markers != 1 {
 				t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
@@ -83,7 +83,7 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
 			second := h.row("pair", true)
 			h.deliver(h.print("due", 1))
-			h.reaped(1) // so that the low-water mark is after all of them
+			h.reaped(1) // the low-water mark is then later than all of them
 			for _, r := range []store.StoredRow{lone, second} {
 				h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
 			}
@@ -129,7 +129,8 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	}
 }
 
-// apartReaped runs the reaper of one consumer while another consumer exists with the same ids whose reaper is off.
+// apartReaped runs the reaper of one consumer. Another consumer has markers with the same ids, and its reaper
+// is off.
 func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
@@ -161,7 +162,7 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	}
 }
 
-// offsets tests a laneoffset.Store.
+// offsets tests the interface laneoffset.Store.
 func (s suite[Tx]) offsets(t *T) {
 	t.Run("I7_an_offset_only_rises_and_a_write_returns_the_previous_one",
 		"Offsets are raised and never lowered, and each write returns the previous offset.", func(t *T) {
@@ -253,7 +254,7 @@ func to(lane string, offset, least int64) laneoffset.Advance {
 	return laneoffset.Advance{LaneOffset: laneoffset.LaneOffset{Lane: lane, Offset: offset}, Least: least}
 }
 
-// laneOffsets accesses the offsets of a consumer in a store.
+// laneOffsets gives the cases access to the stored offsets of a consumer.
 type laneOffsets struct {
 	t        *T
 	store    laneoffset.Store
@@ -274,7 +275,7 @@ func (o *laneOffsets) advance(all []laneoffset.Advance) []laneoffset.LaneOffset 
 	return before
 }
 
-// advances advances lanes and returns a function that checks the previous offsets.
+// advances advances lanes, and returns a function that checks which previous offsets the store returned.
 func (o *laneOffsets) advances(all ...laneoffset.Advance) func(before ...int64) {
 	o.t.Helper()
 	got := o.advance(all)

@@ -21,13 +21,13 @@ func (h *fixture[Tx]) list(f store.RowFilter) []store.StoredRow {
 	return rows
 }
 
-// park delivers a message that is parked, and returns its row.
+// park delivers a message that is parked, and returns the message's row.
 func (h *fixture[Tx]) park(id string) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
-// put delivers a message with a row, and marks it as the row's state requires.
+// put delivers a message with this row and with the mark that the row's state requires.
 func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
@@ -38,7 +38,7 @@ func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	return h.row(id, false)
 }
 
-// row returns the row of an identity, or the row of its conflict.
+// row returns the row of an identity, or, if conflict is true, the row of its conflict.
 func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
 	for _, r := range h.list(store.RowFilter{IDs: []string{id}}) {
@@ -50,7 +50,7 @@ func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	return store.StoredRow{}
 }
 
-// wantState checks a row's state.
+// wantState checks the state of a row.
 func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowState) {
 	h.t.Helper()
 	if r.State != want {
@@ -58,7 +58,7 @@ func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowSt
 	}
 }
 
-// anyBytes returns a message with all kinds of bytes that stores have corrupted before.
+// anyBytes returns a message with every kind of bytes that a store has been known to corrupt.
 func anyBytes() *semel.Message {
 	every := make([]byte, 256)
 	for i := range every {
@@ -80,7 +80,7 @@ func anyBytes() *semel.Message {
 	}
 }
 
-// rows tests inbox rows.
+// rows tests rows in the inbox.
 func (s suite[Tx]) rows(t *T) {
 	s.run(t, "a_row_is_written_with_its_commit_only",
 		"A row and its marker become visible in one commit; a rollback and a killed batch leave neither.", func(t *T, h *fixture[Tx]) {
@@ -99,7 +99,7 @@ func (s suite[Tx]) rows(t *T) {
 		})
 }
 
-// messages tests what a row keeps of its message.
+// messages tests that a row contains its message unchanged.
 func (s suite[Tx]) messages(t *T) {
 	t.Run("trap_83_a_message_comes_back_byte_for_byte", "Body, key, headers and attributes of a row are the bytes that arrived, in the same order.", func(t *T) { s.byteForByte(t, anyBytes()) })
 	t.Run("trap_80_an_empty_message_comes_back_empty", "A field that a message does not have is missing in its row too.", func(t *T) { s.byteForByte(t, &semel.Message{}) })
@@ -122,7 +122,7 @@ func (s suite[Tx]) messages(t *T) {
 		})
 }
 
-// lists tests listing rows.
+// lists tests lists of rows.
 func (s suite[Tx]) lists(t *T) {
 	s.run(t, "copies_of_a_parked_message_are_counted_on_its_row",
 		"A repeated delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
@@ -161,7 +161,7 @@ func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 	t.wantMessage(h.put("a", store.Row{State: store.StateParked, Reason: "r", Message: m}).Message, *m)
 }
 
-// wantMessage compares a stored message with the original.
+// wantMessage compares a stored message with the original message.
 func (t *T) wantMessage(got *semel.Message, want semel.Message) {
 	t.Helper()
 	if !bytes.Equal(got.Body, want.Body) || !bytes.Equal(got.Key, want.Key) || (got.Key == nil) != (want.Key == nil) {
@@ -215,14 +215,15 @@ func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 	}
 }
 
-// pairs maps each state and event to the state that follows. A pair that is missing must change nothing.
+// pairs maps each state and each event to the state that follows. An event that is not listed for a state must
+// change nothing.
 var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 	store.StateReceived: {
 		store.RowClaimed:   store.StateInProgress,
 		store.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateInProgress: {
-		store.RowClaimed:      store.StateInProgress, // when its lease has ended
+		store.RowClaimed:      store.StateInProgress, // when its lease has expired
 		store.RowCompleted:    store.StateCompleted,
 		store.RowFailed:       store.StateFailedRetryable,
 		store.RowParked:       store.StateParked,
@@ -237,7 +238,7 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 		store.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateFailedRetryable: {
-		store.RowClaimed:   store.StateInProgress, // when it is due
+		store.RowClaimed:   store.StateInProgress, // when its next attempt is scheduled for now or earlier
 		store.RowRetried:   store.StateFailedRetryable,
 		store.RowDiscarded: store.StateDiscarded,
 	},
@@ -253,7 +254,7 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 	store.StateDiscarded: {},
 }
 
-// ways maps each state to the event that brings a claimed row into it.
+// ways maps each state to the event that brings a claimed row into that state.
 var ways = map[store.RowState]store.RowEvent{
 	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
 	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
@@ -285,13 +286,13 @@ func (s suite[Tx]) transitions(t *T) {
 	}
 }
 
-// in returns a row in a state, with its current or last claim.
+// in brings a new row into a state, and returns the row's current or last claim.
 func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
 	lease := long
 	if event == store.RowClaimed {
-		lease = brief // the lease must have ended when the row is claimed again
+		lease = brief // the lease must have expired when the row is claimed again
 	}
 	got := h.takes(n, lease)
 	if len(got) != 1 {
@@ -303,7 +304,7 @@ func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim
 	}
 	wait := long
 	if event == store.RowClaimed {
-		wait = 0 // so that the row is due
+		wait = 0 // so that the row can be claimed now
 	}
 	if way == store.RowReleased {
 		wait = 0
@@ -323,7 +324,8 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row at a known revision, and reports whether the store accepted it.
+// happens applies an event to a row that had the revision seen, and reports whether the store accepted the
+// event.
 func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {
@@ -354,7 +356,7 @@ func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c stor
 	return len(lost) == 0
 }
 
-// again claims a row after its lease has ended.
+// again waits until the lease of a row has expired, and then claims the row.
 func (h *fixture[Tx]) again(number int64) {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scopes tests scopes.
+// scopes tests scopes: the numbers that a store assigns to a consumer, a source and a generation.
 func (s suite[Tx]) scopes(t *T) {
 	s.run(t, "a_scope_keeps_its_number",
 		"The same consumer, source and generation always get the same number, also from concurrent calls, and others get another number.", func(t *T, h *fixture[Tx]) {
@@ -54,7 +54,7 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 }
 
-// internsMany requests many scopes in one call, if the store can.
+// internsMany requests many scopes with one call, if the store can do that.
 func (s suite[Tx]) internsMany(t *T) {
 	h := s.opened(t)
 	interner, able := h.Store.(admin.Interner)
@@ -87,7 +87,7 @@ func (s suite[Tx]) internsMany(t *T) {
 	}
 }
 
-// positions tests a source.PositionStore.
+// positions tests the interface source.PositionStore.
 func (s suite[Tx]) positions(t *T) {
 	s.run(t, "case_13_a_position_is_kept_by_consumer_and_lane",
 		"The store returns the position that was saved last, for its consumer and lane only.", func(t *T, h *fixture[Tx]) {
@@ -111,7 +111,7 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
-// keeping tests source.PositionStore.KeepPosition.
+// keeping tests the method KeepPosition of source.PositionStore.
 func (s suite[Tx]) keeping(t *T) {
 	s.run(t, "trap_T92_a_position_is_kept_once_and_all_get_it",
 		"If several processes keep the first position of a lane at once, one position is kept and all of them get it.", func(t *T, h *fixture[Tx]) {
@@ -138,7 +138,7 @@ func (s suite[Tx]) keeping(t *T) {
 		})
 }
 
-// keepers is the number of processes that keep a position at once.
+// keepers is the number of processes that store a position at the same time.
 const keepers = 4
 
 func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want source.Position) {
@@ -149,7 +149,7 @@ func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want 
 	}
 }
 
-// receives tests messages that are received in a transaction of the caller.
+// receives tests messages that are stored in a transaction of the caller.
 func (s suite[Tx]) receives(t *T) {
 	s.run(t, "F3_a_message_received_in_the_callers_transaction_waits_after_its_commit",
 		"The marker and the row commit or roll back with the caller's transaction; a copy gets the outcome of the first and changes nothing.", func(t *T, h *fixture[Tx]) {
@@ -190,8 +190,8 @@ func (s suite[Tx]) receives(t *T) {
 		"Each row has its own message, identity and fingerprint, whatever else was received in the same call.", s.receivedTogether)
 }
 
-// receivedTogether receives messages of every kind with one call: what a store writes of a message must not depend on
-// the other messages.
+// receivedTogether stores messages of every kind with one call. What the store writes for one message must not
+// depend on the other messages.
 func (s suite[Tx]) receivedTogether(t *T) {
 	h := s.opened(t)
 	in := []*semel.Message{{}, anyBytes(), {Key: []byte{}, Body: []byte{}}, {Topic: `"quoted", {\}`, Body: []byte("NULL")}, anyBytes()}
@@ -263,7 +263,7 @@ func (s suite[Tx]) callers(t *T) {
 		})
 }
 
-// ids returns pairwise different identities that stores have confused.
+// ids returns different identities that some store has wrongly treated as equal.
 func ids() []string {
 	random := rand.NewChaCha8([32]byte{79})
 	all := []string{
@@ -283,13 +283,13 @@ func ids() []string {
 	return all
 }
 
-// ids returns those identities that the store can hold.
+// ids returns those of the identities that the tested store can hold.
 func (s suite[Tx]) ids() []string {
 	most := s.h.Can.LongestID
 	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
 }
 
-// identities tests when two messages are the same.
+// identities tests when two messages have the same identity.
 func (s suite[Tx]) identities(t *T) {
 	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
 	s.run(t, "trap_79_ids_of_any_length_and_content_are_distinguished",

@@ -22,7 +22,7 @@ func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Ma
 	return m
 }
 
-// next delivers versions that are each the next of their stream.
+// next delivers versions of a stream, each of which must be the next version of the stream.
 func (h *fixture[Tx]) next(stream string, numbers ...int64) {
 	h.t.Helper()
 	for _, n := range numbers {
@@ -30,7 +30,7 @@ func (h *fixture[Tx]) next(stream string, numbers ...int64) {
 	}
 }
 
-// blocks writes a row that waits for an earlier version.
+// blocks writes a row that waits for an earlier version of its stream.
 func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.StoredRow {
 	h.t.Helper()
 	m := h.version(stream, n, store.Waiting)
@@ -40,7 +40,7 @@ func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.S
 	return h.row(string(m.ID), false)
 }
 
-// at returns the stored stream, or the zero value if it is not known.
+// at returns the stored stream, or the zero value if the store does not know the stream.
 func (h *fixture[Tx]) at(stream string) admin.StoredStream {
 	h.t.Helper()
 	all, err := h.streams().Streams(h.t.context(), admin.StreamFilter{Consumer: "billing", Stream: stream})
@@ -209,7 +209,7 @@ func (s suite[Tx]) blocked(t *T) {
 		})
 }
 
-// claimOf receives a version and claims it.
+// claimOf delivers a version that waits in the inbox, and claims its row.
 func (h *fixture[Tx]) claimOf(stream string, n int64) store.Claim {
 	h.t.Helper()
 	m := h.version(stream, n, store.Waiting)

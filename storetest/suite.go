@@ -15,18 +15,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suite holds the cases.
+// suite runs the cases.
 type suite[Tx any] struct{ h Harness[Tx] }
 
-// fixture is an open store with helpers for the cases.
+// fixture is an open store with helper methods for the cases.
 type fixture[Tx any] struct {
 	t *T
 	Instance[Tx]
 	scope int64
-	named map[int64]semel.Key // consumer and source of each scope
+	named map[int64]semel.Key // the consumer and source of each scope
 }
 
-// opened returns an empty store with one scope.
+// opened returns an empty store that has one scope.
 func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	t.Helper()
 	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
@@ -46,7 +46,7 @@ func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	return n
 }
 
-// scopeNumber is like scopeOf for a scope that is not used for marks; it can be called concurrently.
+// scopeNumber returns the number of a scope that no mark uses. Unlike scopeOf, it can be called concurrently.
 func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int64 {
 	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
@@ -96,8 +96,8 @@ func (h *fixture[Tx]) commit(b store.Batch[Tx], e store.Ending) {
 	}
 }
 
-// deliver does what the engine does with a batch: it marks, applies the effects of fresh messages and commits.
-// deliver returns the verdicts.
+// deliver does with a batch what the consumer does: it writes the marks, applies the effects of fresh
+// messages, and commits. It returns the verdicts.
 func (h *fixture[Tx]) deliver(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -115,7 +115,7 @@ func (h *fixture[Tx]) apply(b store.Batch[Tx], marks []store.Mark, verdicts []st
 	}
 }
 
-// asks returns the verdicts on marks and rolls back.
+// asks returns the verdicts for marks and rolls back, so that nothing is written.
 func (h *fixture[Tx]) asks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -149,7 +149,7 @@ func already(o store.Outcome) store.Verdict {
 	return store.Verdict{Kind: store.Seen, Was: o}
 }
 
-// wantKinds compares verdicts, except whether the row of a conflict is known.
+// wantKinds compares verdicts, but ignores whether a conflict already has a row.
 func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	h.t.Helper()
 	for i := range want {
@@ -159,7 +159,7 @@ func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// together calls f n times concurrently and waits until all calls have returned.
+// together calls f n times concurrently, and waits until all calls have returned.
 func together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -173,16 +173,16 @@ func together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// T is a test whose cases are run or recorded.
+// T is a test that runs the cases or records their failures.
 type T struct {
 	testing.TB
 	run func(name, law string, f func(*T))
 }
 
-// Run runs a case with its name, the law that it tests, and the test function.
+// Run runs a case: its name, the law that it tests, and the test function.
 func (t *T) Run(name, law string, f func(t *T)) { t.run(name, law, f) }
 
-// patience is the timeout of a call to the store. Only a store that blocks reaches it.
+// patience is the timeout of a call to the store. Only a store that hangs reaches it.
 const patience = 30 * time.Second
 
 // context returns a context with the timeout patience.
@@ -218,10 +218,10 @@ func (t *T) needs(field string, set bool) {
 	}
 }
 
-// recorder records failures instead of failing the test.
+// recorder records failures without failing the test.
 type recorder struct {
 	testing.TB
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // protects the fields below
 	failed   bool
 	text     string
 	cleanups []func()
@@ -271,7 +271,7 @@ func (r *recorder) Helper() {}
 
 func (r *recorder) Context() context.Context { return context.Background() }
 
-// end records a panic as a failure and runs the cleanups, last first.
+// end records a panic as a failure, and runs the cleanup functions, the last one first.
 func (r *recorder) end() {
 	if p := recover(); p != nil {
 		r.fail(fmt.Sprint("panic: ", p))

@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// aDay is the time by which the store's clock was ahead.
+// aDay is how far the store's clock was ahead.
 const aDay = 24 * time.Hour
 
 // storesTime returns the time of the store's clock.
 func (h *fixture[Tx]) storesTime() time.Time { return h.receive("now", aDay, nil).ReceivedAt }
 
-// clockAhead tests a store whose clock was ahead and is correct again: its stored times are further in the future than
-// is possible.
+// clockAhead tests a store whose clock was ahead and is correct again: some of its stored times lie further in
+// the future than a correct clock could have written.
 func (s suite[Tx]) clockAhead(t *T) {
 	for _, name := range []string{"a_received_row", "a_named_row"} {
 		s.run(t, "trap_T113_"+name+"_that_was_dated_ahead_is_due_now",
@@ -146,15 +146,15 @@ func (s suite[Tx]) clockAhead(t *T) {
 		})
 }
 
-// wrongTimes tests messages whose timestamps are in the future, and a clock or a retention that changes after markers
-// were removed.
+// wrongTimes tests messages whose timestamps are in the future, and a clock or a retention that changes after
+// markers were removed.
 func (s suite[Tx]) wrongTimes(t *T) {
 	old, ahead := store.Verdict{Kind: store.Old}, store.Verdict{Kind: store.Old, Ahead: true}
 	s.run(t, "H4_a_message_dated_in_the_future_is_old_after_a_removal",
 		"A message dated in the future would be fresh again after its marker is removed, so it does not run on its own.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			next := time.Now().Add(365 * 24 * time.Hour)
-			h.wantKinds(h.deliver(h.aged("a", next)), fresh) // nothing was removed yet
+			h.wantKinds(h.deliver(h.aged("a", next)), fresh) // the store has not removed a marker yet
 			h.reaped(1)
 			want := ahead
 			if s.h.Can.OneConsumer {
@@ -218,7 +218,7 @@ func (s suite[Tx]) wrongTimes(t *T) {
 		})
 }
 
-// shown tests what the store reports to operators and cron jobs.
+// shown tests what the store reports to operators and to cron jobs.
 func (s suite[Tx]) shown(t *T) {
 	s.run(t, "H3_a_dry_run_counts_and_changes_nothing", "A dry run returns what the next call removes.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
@@ -263,8 +263,8 @@ func (s suite[Tx]) shown(t *T) {
 		})
 }
 
-// newer tests markers that a newer release wrote. A store may refuse to write such an outcome; then there is nothing to
-// read.
+// newer tests markers that a newer release has written. A store may refuse to write such an outcome; the case
+// then has nothing to read.
 func (s suite[Tx]) newer(t *T) {
 	t.Run("trap_T104_an_outcome_of_a_newer_release_is_reported_as_such",
 		"A marker with an outcome that this release does not know is never read as a known outcome or as missing, whatever its content.", func(t *T) {
@@ -282,7 +282,7 @@ func (s suite[Tx]) newer(t *T) {
 		})
 }
 
-// marked writes a marker with an outcome. marked returns false if the store refuses.
+// marked writes a marker with this outcome, and returns false if the store refuses to write it.
 func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -291,7 +291,7 @@ func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	return err == nil && b.Commit(h.t.context(), store.Ending{}).Outcome == store.Committed
 }
 
-// unknownStates tests rows that a newer release wrote.
+// unknownStates tests rows that a newer release has written.
 func (s suite[Tx]) unknownStates(t *T) {
 	t.Run("trap_T104_a_row_of_a_newer_release_is_listed_and_not_changed",
 		"A row whose state this release does not know is listed with that state, and is neither closed nor run again.", func(t *T) {
@@ -304,7 +304,7 @@ func (s suite[Tx]) unknownStates(t *T) {
 		})
 }
 
-// hasRow writes a row in a state. hasRow returns false if the store refuses.
+// hasRow writes a row in this state, and returns false if the store refuses to write it.
 func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -340,7 +340,7 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 	h.wantActs(r.Number)
 }
 
-// wantNewer checks that an error names the state and the newer release.
+// wantNewer checks that an error names the state and says that a newer release wrote the row.
 func (h *fixture[Tx]) wantNewer(err error, state store.RowState) {
 	h.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twins parks the first content of an identity, and another content as a conflict.
+// twins parks the first content of an identity, and a second content as a conflict. It returns both rows.
 func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	h.t.Helper()
 	h.park(id)
@@ -18,22 +18,22 @@ func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	return h.row(id, false), h.row(id, true)
 }
 
-// retries makes a row due, and returns the changed row.
+// retries retries a row, so that it can be claimed now, and returns the changed row.
 func (h *fixture[Tx]) retries(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.retry(r.Seen()))
 	return h.number(r.Number)
 }
 
-// discards closes a row, and returns the changed row.
+// discards discards a row, and returns the changed row.
 func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.discard(r.Seen()))
 	return h.number(r.Number)
 }
 
-// markerOwner tests law 16: the marker of an identity belongs to one of its rows at a time, and
-// closing another row does not change the marker.
+// markerOwner tests law 16: at any time the marker of an identity belongs to one of its rows, and closing
+// another row does not change the marker.
 func (s suite[Tx]) markerOwner(t *T) {
 	s.run(t, "law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits",
 		"The marker belongs to one row: closing the first content does not end a conflict that an operator has retried, which then takes effect once.", func(t *T, h *fixture[Tx]) {
@@ -48,7 +48,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 		})
 	t.Run("law_16_a_discard_of_a_conflict_that_waits_gives_the_marker_back",
 		"After a retried conflict is closed, the marker agrees with the row of the first content, which can be retried.", func(t *T) {
-			for _, again := range []bool{false, true} { // the conflict waits, or was parked again
+			for _, again := range []bool{false, true} { // false: the conflict waits; true: it was parked again
 				h := s.opened(t)
 				first, second := h.twins("a")
 				second = h.retries(second)
@@ -110,7 +110,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 		})
 }
 
-// reopened tests discards that are taken back.
+// reopened tests discards that an operator has undone.
 func (s suite[Tx]) reopened(t *T) {
 	reopen := func(h *fixture[Tx], r store.StoredRow) error {
 		return errors.Join(h.requeuer().Reopen(t.context(), act("reopen"), r.Seen())...)
@@ -181,7 +181,7 @@ func (s suite[Tx]) reopened(t *T) {
 		})
 }
 
-// concurrentActs tests several operators who change the rows of one identity at the same time.
+// concurrentActs tests operators who change the rows of one identity at the same time.
 func (s suite[Tx]) concurrentActs(t *T) {
 	s.run(t, "trap_144_of_twenty_concurrent_retries_one_succeeds",
 		"If many operators retry a row at once, one succeeds and the others get ErrChanged; the message takes effect once.", func(t *T, h *fixture[Tx]) {
@@ -244,7 +244,8 @@ func (s suite[Tx]) concurrentActs(t *T) {
 		})
 }
 
-// partlyApplied returns functions that park a row after it took effect in part or perhaps.
+// partlyApplied returns functions by name. Each parks a row whose message took effect in part, or may have
+// taken effect.
 func (s suite[Tx]) partlyApplied() map[string]func(h *fixture[Tx], id string) store.StoredRow {
 	all := map[string]func(h *fixture[Tx], id string) store.StoredRow{}
 	if s.h.Can.Calls {
@@ -278,7 +279,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 				}
 				h.wantActs(second.Number)
 				first = h.discards(first)
-				if len(first.Steps) > 0 { // a discard does not undo steps
+				if len(first.Steps) > 0 { // a discard does not undo the steps that were committed
 					t.wantErr("a retry after steps of a discarded row", h.retry(second.Seen()), admin.ErrOpen)
 					return
 				}
@@ -327,7 +328,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 	}
 }
 
-// endsGap claims a row whose wait may have ended, and parks it for its gap.
+// endsGap claims a row that has waited for an earlier version, and parks it because the version is missing.
 func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	h.t.Helper()
 	c := h.takes(number, long)
@@ -343,7 +344,8 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	return h.number(number)
 }
 
-// gapTwins tests two rows with one content: a copy of the first content arrived while a conflict had the marker.
+// gapTwins tests an identity that has two rows with the same content: the second one was written because a
+// copy of the first content arrived while the marker belonged to a conflict.
 func (s suite[Tx]) gapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },

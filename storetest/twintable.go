@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twinStates returns the ways to bring a row of an identity into each state that it may have before an operator's change.
+// twinStates returns the names of all states in which a row of an identity may be when an operator changes it.
+// The method into brings a row into such a state.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {
@@ -30,19 +31,22 @@ func (s suite[Tx]) twinStates() []string {
 	return states
 }
 
-// twinActs are the commands of operators on a row. twinArrivals are the contents that arrive afterwards.
+// twinActs are the commands of operators on a row. twinArrivals are the contents that arrive after the
+// command.
 var (
 	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve", "skip"}
 	twinArrivals = []byte{1, 2, 3}
 )
 
-// States of rows that wait for another message: an earlier message of their line, or an earlier version of their stream.
+// States of rows that wait for another message: for an earlier message of their line, or for an earlier
+// version of their stream.
 const (
 	behindAnother = "blocked behind another"
 	behindAGap    = "blocked behind a gap"
 )
 
-// into brings a row towards a state as far as the store allows. Refused steps leave the row unchanged.
+// into brings a row towards a state, as far as the store allows. A step that the store refuses leaves the row
+// unchanged.
 func (w *twinWorld[Tx]) into(state string, number int64) {
 	switch state {
 	case "discarded":
@@ -80,23 +84,23 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 	}
 }
 
-// twinWorld is an identity with two contents, and what took effect of each.
+// twinWorld is an identity with two contents. It counts how often each content took effect.
 type twinWorld[Tx any] struct {
 	*fixture[Tx]
 	effects map[byte]int
 	// stepped contains the contents of which a step took effect.
 	stepped map[byte]bool
-	// waits maps a content to what it waits behind: behindAnother or behindAGap. ahead is the first row of the line.
-	// Version 1 of the stream is missing.
+	// waits maps a content to what it waits behind: behindAnother or behindAGap. ahead is the number of the
+	// first row of the line. Version 1 of the stream is missing.
 	waits map[byte]string
 	ahead int64
 }
 
-// line and stream return the names of the line and the stream of an identity.
+// line and stream return the names of an identity's line and stream.
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// asked returns a mark of a content in its line or stream.
+// asked returns a mark of a content, in the content's line or stream if it has one.
 func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	m := w.print(id, content)
 	switch w.waits[content] {
@@ -108,7 +112,7 @@ func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	return m
 }
 
-// meet delivers both contents of an identity, and stores them as the engine does.
+// meet delivers both contents of an identity, and stores them as the consumer would.
 func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	w.t.Helper()
 	one, row := w.asked(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
@@ -131,7 +135,7 @@ func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	return w.row(id, false), w.row(id, true)
 }
 
-// unblock applies the messages that the contents of an identity wait for.
+// unblock applies the messages for which the contents of an identity wait.
 func (w *twinWorld[Tx]) unblock(id string) {
 	w.t.Helper()
 	if w.ahead != 0 {
@@ -155,7 +159,8 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
-// act carries out a command of an operator, or checks that its refusal has an expected error.
+// act executes a command of an operator. If the store refuses it, act checks that the error is one of those
+// expected.
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
@@ -191,7 +196,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	}
 }
 
-// work claims due rows and applies them until none is due.
+// work claims all rows that can be claimed and applies them, until there are no more.
 func (w *twinWorld[Tx]) work() {
 	w.t.Helper()
 	for range 4 {
@@ -236,7 +241,7 @@ func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	}
 }
 
-// arrives delivers a content, as the engine does.
+// arrives delivers a content, as the consumer would.
 func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	w.t.Helper()
 	b, v := w.begin(w.asked(id, content))
@@ -251,7 +256,7 @@ func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	}
 }
 
-// holds checks that nothing was applied twice, lost or stuck, and that the marker agrees with a row.
+// holds checks that nothing was applied twice, lost or stuck, and that the marker agrees with one of the rows.
 func (w *twinWorld[Tx]) holds(id string) {
 	w.t.Helper()
 	all := 0
@@ -294,8 +299,9 @@ func (w *twinWorld[Tx]) holds(id string) {
 	}
 }
 
-// repeats reports whether a pair gives the same results as the pair with a parked conflict: while the first content
-// waits, is applied, or may be applied in part, every command on the conflict except a discard is refused.
+// repeats reports whether a pair of states gives the same results as the pair in which the conflict is parked.
+// This holds while the first content waits, is applied, or may be applied in part: every command on the
+// conflict except a discard is then refused.
 func repeats(one, two string) bool {
 	wait := []string{behindAnother, behindAGap}
 	if slices.Contains(wait, one) {
@@ -304,8 +310,8 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// twinTable tests every pair of states of a first content and a conflict, with every command on either of them and every
-// content that arrives afterwards.
+// twinTable tests every pair of states of a first content and a conflict, with every command on either of
+// them, and with every content that arrives afterwards.
 func (s suite[Tx]) twinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
@@ -331,7 +337,7 @@ func (s suite[Tx]) twinTable(t *T) {
 	}
 }
 
-// pair runs one case of the table. A failure contains its identity.
+// pair tests one entry of the table. If a check fails, the message contains the entry's identity.
 func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.t.Helper()
 	before := w.t.Failed()
@@ -342,7 +348,7 @@ func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.into(two, second.Number)
 	w.act(verb, numbers[on])
 	w.arrives(id, arrival)
-	for _, n := range numbers { // each claim is ended
+	for _, n := range numbers { // end each claim that is still held
 		if w.number(n).State == store.StateInProgress {
 			w.act("release", n)
 		}

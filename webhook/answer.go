@@ -5,18 +5,19 @@ import (
 	"net/http"
 )
 
-// answer is the answer for a fate.
+// answer is the HTTP answer for a Fate.
 type answer struct {
 	status int
-	// title and detail are those of the problem document; both are empty for 200.
+	// title and detail are fields of the problem document. Both are empty for 200.
 	title, detail string
-	// again: the request may be sent again after a second.
+	// again means that the request may be sent again after a second.
 	again bool
-	// close: the connection is closed.
+	// close means that the connection is closed.
 	close bool
 }
 
-// refused is deliberately unspecific, so that an attacker learns nothing about secrets or clocks.
+// refused does not say why a signature is not accepted, so that an attacker learns nothing about secrets or
+// clocks.
 const refused = "The webhook's signature is not accepted"
 
 var answers = [fates]answer{
@@ -54,7 +55,7 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 	w.Header().Set("Cache-Control", "no-store")
 	if a.status == http.StatusOK {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"result":"` + f.String() + "\"}\n")) // a client that misses the answer sends the request again
+		_, _ = w.Write([]byte(`{"result":"` + f.String() + "\"}\n")) // a client that does not get the answer sends the request again
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -62,8 +63,8 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if !a.again || a.close {
-		// The client may try again on a new connection; a kept connection would occupy one of the
-		// server's.
+		// The client may try again with a new connection. An open connection would occupy a place in the
+		// server.
 		w.Header().Set("Connection", "close")
 	}
 	if a.status == http.StatusMethodNotAllowed {

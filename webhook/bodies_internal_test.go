@@ -20,7 +20,7 @@ func TestOnlyTheLastBodiesAreRemembered(t *testing.T) {
 		if len(b.seen) != mostBodies || len(b.order) != mostBodies {
 			t.Errorf("%d bodies are kept in an order of %d, want %d", len(b.seen), len(b.order), mostBodies)
 		}
-		for _, i := range []int{2*mostBodies + 9, mostBodies + 10, mostBodies + 9} { // the last one is remembered then, and another forgotten
+		for _, i := range []int{2*mostBodies + 9, mostBodies + 10, mostBodies + 9} { // an older body is now forgotten
 			if got, want := b.repeats(body(i), as("2")), i != mostBodies+9; got != want {
 				t.Errorf("body %d with other headers repeats: %t, want %t", i, got, want)
 			}

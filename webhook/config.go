@@ -9,33 +9,33 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config configures a Receiver. The zero value of a field selects its default.
+// Config configures a Receiver. If a field has the zero value, its default is used.
 type Config struct {
 	// Name is the name of the lane and the topic of messages. Required.
 	Name string
 	// Scheme is the signature scheme of the provider. Required.
 	Scheme Scheme
-	// Secrets are the secrets that the provider may sign with; see NewVerifier. Required.
+	// Secrets are the secrets with which the provider may sign; see NewVerifier. Required.
 	Secrets []string
-	// Tolerance is the maximum difference between the signed time and now, including clock skew and
-	// network delay; default DefaultTolerance. Leave it out for a scheme that signs no time.
+	// Tolerance is the maximum difference between the signed time and the current time, including clock skew
+	// and network delay; default DefaultTolerance. If the scheme signs no time, leave Tolerance 0.
 	Tolerance time.Duration
-	// Unsigned names headers that messages contain although they are not signed.
+	// Unsigned names headers that are copied into messages although they are not signed.
 	Unsigned Unsigned
-	// MaxBody is the maximum size of a body in bytes; default 16 MiB. A longer one gets 413.
+	// MaxBody is the maximum size of a body in bytes; default 16 MiB. A request with a larger body gets 413.
 	MaxBody int64
-	// InHand limits what the process holds in memory: the messages that are not committed yet (default
-	// 1000), and the bytes of their bodies and of the bodies that are being read (default 64 MiB).
+	// InHand limits the memory of the process: the number of messages that are not committed yet (default
+	// 1000), and the bytes of their bodies together with the bodies that are being read (default 64 MiB).
 	// Requests beyond a limit get 429.
 	InHand source.Bound
-	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After
-	// Wait the answer is 503. The message is usually committed later; the next request of the provider
-	// is then a duplicate.
+	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After Wait the
+	// request gets 503. The message is usually committed later. When the provider sends the request again,
+	// that request is then a duplicate.
 	Wait time.Duration
-	// ReadWithin is the maximum time for reading a body; default 10 s. A shorter timeout of the server
-	// takes precedence.
+	// ReadWithin is the maximum time for reading a body; default 10 s. If the server has a shorter timeout,
+	// the shorter timeout applies.
 	ReadWithin time.Duration
-	// Repeats is how long the provider may repeat an event, automatically or on request of a person;
+	// Repeats is how long the provider may send an event again, automatically or because a person orders it;
 	// default 30 days. The retention of consumers must be longer.
 	Repeats time.Duration
 	// Observe, if not nil, is called with the outcome of each request, from the goroutine of the
@@ -47,8 +47,8 @@ type Config struct {
 type Unsigned struct {
 	// Headers are the names of the headers.
 	Headers []string
-	// Because is the reason why forged values are acceptable: anybody who has seen a signed body once
-	// can send it again with other headers. Required with Headers.
+	// Because is the reason why forged values of these headers are acceptable: anybody who has seen a signed
+	// body once can send the body again with other headers. Because is required if Headers is set.
 	Because string
 }
 

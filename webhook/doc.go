@@ -1,7 +1,7 @@
-// Package webhook receives webhooks. A [Receiver] is both an http.Handler and the source of a consumer:
-// it checks the signature of a request over its raw bytes, passes the message to the consumer, and
-// answers 2xx after the consumer has committed the row in the inbox or recognised a duplicate. If the
-// process dies between the commit and the answer, the provider sends the request again, and the
+// Package webhook receives webhooks. A [Receiver] is both an http.Handler and the source of a consumer. The
+// Receiver checks the signature of a request over its raw bytes, and passes the message to the consumer.
+// After the consumer has committed the row in the inbox, or has recognised a duplicate, the Receiver answers
+// 2xx. If the process dies between the commit and the answer, the provider sends the request again, and the
 // consumer recognises the duplicate. The package needs only the standard library.
 //
 //	hooks, err := webhook.New(webhook.Config{Name: "github", Scheme: webhook.GitHub(), Secrets: []string{secret}})
@@ -13,9 +13,9 @@
 //
 // # What is trusted
 //
-// A message contains what the provider signed: the body and, depending on the scheme, some headers.
-// Anybody who has seen a signed body once can send it again with other headers. Therefore a message
-// contains an unsigned header only if [Config.Unsigned] names it, with a reason.
+// A message contains the data that the provider has signed: the body and, depending on the scheme, some
+// headers. Anybody who has seen a signed body once can send that body again with other headers. So an
+// unsigned header is copied into a message only if [Config.Unsigned] names the header, with a reason.
 //
 // # Server limits
 //

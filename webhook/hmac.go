@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// HMACOptions describe the signatures of a provider with its own scheme.
+// HMACOptions describe the signatures of a provider that uses none of the known schemes.
 type HMACOptions struct {
 	// Header is the header with the signature. Required.
 	Header string
@@ -18,23 +18,23 @@ type HMACOptions struct {
 	Encoding string
 	// Hash is sha256, the default, sha512 or sha1.
 	Hash string
-	// Signed is the signed text, with the placeholders {body}, {timestamp} and {id}; default {body}.
-	// No placeholder may follow {body}. {timestamp} and {id} must be followed by a character that they
-	// never contain.
+	// Signed is the signed text, with the placeholders {body}, {timestamp} and {id}; default {body}. {body}
+	// must be the last placeholder. After {timestamp} and {id}, there must be a character that never occurs
+	// in their values.
 	Signed string
 	// Timestamp is the header of {timestamp}, in seconds since 1970.
 	Timestamp string
-	// ID is the header of {id}, which may be the identity.
+	// ID is the header of {id}. This header may be used as identity.
 	ID string
 }
 
-// HMAC returns the scheme of a provider that sends an HMAC in a header of its own. The options for Slack, for
-// example, are:
+// HMAC returns the scheme of a provider that sends an HMAC in a header. For example, the options for Slack
+// are:
 //
 //	HMACOptions{Header: "x-slack-signature", Prefix: "v0=", Signed: "v0:{timestamp}:{body}",
 //		Timestamp: "x-slack-request-timestamp"}
 //
-// A secret is a text of at least 16 bytes. The error names a fault of the options.
+// A secret is a text of at least 16 bytes. If the options have a fault, the error describes the fault.
 func HMAC(o HMACOptions) (Scheme, error) {
 	o = o.withDefaults()
 	decode, known := map[string]func(string) ([]byte, error){"hex": hex.DecodeString, "base64": base64.StdEncoding.DecodeString}[o.Encoding]
@@ -82,8 +82,8 @@ func (o HMACOptions) withDefaults() HMACOptions {
 	return o
 }
 
-// placed reports faults of the placeholders: one that is missing, or one that is not separated from the
-// next, so that two requests could have the same signature.
+// placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
+// from the next one. In the second case two different requests could have the same signature.
 func (o HMACOptions) placed(before string) error {
 	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
 		at := strings.Index(before, place)

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// repeating is a provider that sends each message again until it gets 200.
+// repeating is a provider that sends each message again until the response is 200.
 type repeating struct {
 	t       testing.TB
 	clients worker.Group
@@ -56,7 +56,7 @@ func (p *repeating) Open() (source.Source, error) {
 	p.mutex.Lock()
 	p.now = r
 	p.mutex.Unlock()
-	<-time.After(2 * time.Second) // each has sent again
+	<-time.After(2 * time.Second) // each client has sent its request again
 	return r, err
 }
 

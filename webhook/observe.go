@@ -7,45 +7,47 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Fate is the outcome of a request.
+// Fate says how a request was answered.
 type Fate uint8
 
-// The fates. From Received to Ended, everything necessary is stored and the answer is 200. For the
-// others, nothing is known to be stored.
+// The fates. With Received, Duplicate, Parked and Ended, all necessary data are stored and the answer is 200.
+// With all other fates, the message was probably not stored.
 const (
-	// Received: the message is committed.
+	// Received means that the message is committed.
 	Received Fate = iota + 1
-	// Duplicate: the message was stored before.
+	// Duplicate means that the message was stored before.
 	Duplicate
-	// Parked: the message is parked, for example because it has no usable identity or is a conflict.
+	// Parked means that the message is parked, for example because it has no usable identity or is a
+	// conflict.
 	Parked
-	// Ended: the message was discarded or skipped by the policy of the consumer.
+	// Ended means that the message was discarded or skipped by the policy of the consumer.
 	Ended
-	// NotPost: the method is not POST; 405.
+	// NotPost means that the method is not POST; 405.
 	NotPost
-	// Encoded: the body has a content encoding, so it is not clear which bytes were signed; 415.
+	// Encoded means that the body has a content encoding, so it is not clear which bytes were signed; 415.
 	Encoded
-	// NotSigned: a signature header is missing; 401.
+	// NotSigned means that a signature header is missing; 401.
 	NotSigned
-	// Malformed: the signature headers cannot be parsed, appear twice, or have no signature of the right
-	// length; 401.
+	// Malformed means that the signature headers cannot be parsed, appear twice, or contain no signature of
+	// the right length; 401.
 	Malformed
-	// Forged: the signature matches no secret; 401.
+	// Forged means that the signature matches no secret; 401.
 	Forged
-	// Old: the signed time is too long ago, or too far ahead; 401. The body is not read and the
-	// signature not checked.
+	// Old means that the signed time is too long ago, or too far ahead; 401. The body is not read and the
+	// signature is not checked.
 	Old
-	// TooLarge: the body is too long; 413.
+	// TooLarge means that the body is too long; 413.
 	TooLarge
-	// Incomplete: the body ended early or arrived too slowly; 400.
+	// Incomplete means that the body ended early or arrived too slowly; 400.
 	Incomplete
-	// Busy: the limit of Config.InHand is reached; 429.
+	// Busy means that the limit of Config.InHand is reached; 429.
 	Busy
-	// Crowded: too many bodies from the same client address are being read; 429.
+	// Crowded means that too many bodies from the same client address are being read; 429.
 	Crowded
-	// Unavailable: the message was not committed in time, or the consumer nacked it; 503.
+	// Unavailable means that the message was not committed in time, or that the consumer nacked the message;
+	// 503.
 	Unavailable
-	// Gone: the client disconnected before the answer, 503. The message may be committed.
+	// Gone means that the client disconnected before the answer; 503. The message may be committed.
 	Gone
 
 	fates = iota + 1
@@ -95,6 +97,6 @@ func (r *Receiver) Count(f Fate) uint64 {
 }
 
 // EqualBodies returns the number of requests whose body is equal to one of the last 4096 bodies but whose
-// unsigned headers differ. The cause is a provider that sends an event twice, or an attacker who repeats
-// a request.
+// unsigned headers differ. The cause is a provider that sends an event twice, or an attacker who repeats a
+// request.
 func (r *Receiver) EqualBodies() uint64 { return r.counts.repeat.Load() }

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Receiver receives webhooks. Receiver is an http.Handler and the source of a consumer. Create it
-// with New. While no consumer runs on it, requests wait and then get 503.
+// Receiver receives webhooks. A Receiver is an http.Handler and the source of a consumer. Create a Receiver
+// with New. While no consumer runs with the Receiver as its source, requests wait and then get 503.
 type Receiver struct {
 	config   Config
 	verifier *Verifier
@@ -22,19 +22,19 @@ type Receiver struct {
 	counts   counts
 	bodies   bodies
 
-	// mu protects the fields below. No call that can block is made while it is held.
+	// mu protects the fields below. While mu is held, no function is called that can block.
 	mu sync.Mutex
-	// queue has the messages that were not fetched yet, in order of arrival.
+	// queue contains the messages that were not fetched yet, in order of arrival.
 	queue []*arrival
-	// open has the messages that are in the queue, or fetched and not acked yet.
+	// open contains the messages that are in the queue, and the messages that were fetched and not acked yet.
 	open map[*arrival]struct{}
-	// bytes is the size of all bodies that are being read or open.
+	// bytes is the size of all bodies that are being read or belong to open messages.
 	bytes int64
-	// reading has the bodies that are being read, by client address.
+	// reading counts the bodies that are being read, by client address.
 	reading               map[string]source.Bound
 	given, paused, closed bool
 
-	// wake has a token if a waiting Fetch should look at the queue again.
+	// wake receives a value if a waiting Fetch should look at the queue again.
 	wake chan struct{}
 }
 
@@ -43,16 +43,16 @@ var (
 	_ source.Source = (*Receiver)(nil)
 )
 
-// arrival is the message of a request that waits for its commit.
+// arrival is the message of a request. The request waits until the message is committed.
 type arrival struct {
 	message semel.Message
 	at      time.Time
 	size    int64
-	// settled receives the outcome, once.
+	// settled receives the outcome of the message. There is exactly one outcome.
 	settled chan source.Settlement
 }
 
-// New returns a Receiver. The error names the fault of the configuration and contains no secret.
+// New returns a Receiver. If the configuration has a fault, the error names the fault and contains no secret.
 func New(c Config) (*Receiver, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -66,12 +66,12 @@ func New(c Config) (*Receiver, error) {
 		open: map[*arrival]struct{}{}, reading: map[string]source.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
-// ServeHTTP answers one request. The answer is 200 if the message is committed or is a duplicate, and
-// otherwise a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
+// ServeHTTP answers one request. If the message is committed or is a duplicate, the answer is 200. Otherwise
+// the answer is a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
 // request again after Retry-After.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	began := time.Now()
-	_ = http.NewResponseController(w).SetReadDeadline(began.Add(r.config.ReadWithin)) // not every server supports it
+	_ = http.NewResponseController(w).SetReadDeadline(began.Add(r.config.ReadWithin)) // not every server supports deadlines
 	body, fate := r.read(w, q)
 	size := int64(len(body))
 	if fate == 0 {
@@ -79,8 +79,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else {
 		r.release(size)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the deadline of the server began before the wait
-	answers[fate].write(w, fate)                                                    // also if the client is gone: without a write the status would be 200
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the server's deadline began before the wait
+	answers[fate].write(w, fate)                                                    // also after a disconnect
 	r.counts.by[fate].Add(1)
 	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
@@ -88,8 +88,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // writeWithin is the maximum time for writing an answer.
 const writeWithin = 5 * time.Second
 
-// read returns the body of a request whose headers pass the first check, or why the request is refused.
-// The body counts against InHand.
+// read returns the body of a request whose headers pass the first check. The body counts against InHand. If
+// the request must be rejected, read returns the fate of the request.
 func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	switch {
 	case q.Method != http.MethodPost:
@@ -129,7 +129,7 @@ func refusal(err error) Fate {
 	return Old
 }
 
-// receive checks the signature, passes the message to the consumer and waits for the outcome.
+// receive checks the signature, passes the message to the consumer and waits for the outcome of the message.
 func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 	signed, err := r.verifier.Verify(q.Header, body, time.Now())
 	if err != nil {

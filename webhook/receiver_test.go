@@ -31,7 +31,7 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// receiver returns a Receiver with Stripe's scheme; set may change its configuration.
+// receiver returns a Receiver with Stripe's scheme. set may change the configuration.
 func receiver(t *testing.T, set func(*webhook.Config)) *webhook.Receiver {
 	t.Helper()
 	c := webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}}
@@ -47,7 +47,7 @@ func receiver(t *testing.T, set func(*webhook.Config)) *webhook.Receiver {
 
 func event(id string) string { return fmt.Sprintf(`{"id":%q,"type":"charge.succeeded"}`, id) }
 
-// paidRequest returns a request that Stripe sends now.
+// paidRequest returns a request as Stripe would send it now.
 func paidRequest(body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/hooks", bytes.NewReader([]byte(body)))
 	r.Header.Set("Stripe-Signature", stripeHeader(stripeSecret, time.Now().Unix(), body))
@@ -60,7 +60,7 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// received is a running consumer of a receiver. Its handler counts the messages that it applies.
+// received is a running consumer of a receiver. Its handler counts the applied messages.
 type received struct {
 	*consumer.Consumer[*memstore.Tx]
 	group worker.Group

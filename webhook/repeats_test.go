@@ -12,13 +12,13 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The provider repeats every event regardless of the response, and the service is restarted meanwhile. Events with
-// a 200 are never lost, and no effect happens twice.
+// The provider sends every event several times, whatever the response is, and the service is restarted
+// meanwhile. Events that got a 200 are never lost, and no effect happens twice.
 func TestAProviderThatRepeatsForThreeDays(t *testing.T) {
 	bubble(t, "F3_each_event_takes_effect_once_over_three_restarts", func(t *testing.T) {
 		const events, days = 20, 3
 		store := memstore.New()
-		var now atomic.Pointer[webhook.Receiver] // nil: the service is down
+		var now atomic.Pointer[webhook.Receiver] // nil while the service is down
 		var running *received
 		start := func() {
 			r := receiver(t, nil)

@@ -17,15 +17,16 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Scheme is the way a provider signs its requests. Create it with StandardWebhooks, GitHub, Stripe or
-// HMAC.
+// Scheme is the way in which a provider signs its requests. Create a Scheme with StandardWebhooks, GitHub,
+// Stripe or HMAC.
 type Scheme struct {
 	name string
-	// headers are the headers that a request must have exactly once, in lower case.
+	// headers are the headers that a request must contain exactly once. The names are in lower case.
 	headers []string
 	// aliases are the names that older senders use for headers.
 	aliases map[string]string
-	// signs are the headers that are signed, or derived from signed data. Messages contain them.
+	// signs are the headers that are signed, or derived from signed data. These headers are copied into
+	// messages.
 	signs []string
 	// timed reports that a time is signed.
 	timed bool
@@ -42,18 +43,18 @@ type claim struct {
 	before, after string
 	// at is the signed time in seconds since 1970.
 	at int64
-	// signatures are the decoded signatures, one of which must match.
+	// signatures are the decoded signatures. One of them must match.
 	signatures [][]byte
 }
 
 // Name returns the name of the scheme: standard_webhooks, github, stripe or hmac.
 func (s Scheme) Name() string { return s.name }
 
-// Timed reports whether requests have a signed time, so that old ones are recognised.
+// Timed reports whether requests have a signed time, so that old requests can be recognised.
 func (s Scheme) Timed() bool { return s.timed }
 
-// Signs reports whether the scheme signs the header, so that messages contain it and it may be an
-// identity. The case of the name does not matter.
+// Signs reports whether the scheme signs the header. A signed header is copied into messages and may be used
+// as identity. The case of the name does not matter.
 func (s Scheme) Signs(header string) bool {
 	for _, name := range s.signs {
 		if strings.EqualFold(name, header) {
@@ -70,20 +71,22 @@ const mostSignatures = 16
 var (
 	// ErrSignature is wrapped by every error of Verify.
 	ErrSignature = errors.New("semel: the webhook's signature is not accepted")
-	// ErrUnsigned: a header that the scheme needs is missing.
+	// ErrUnsigned means that a header that the scheme needs is missing.
 	ErrUnsigned = fmt.Errorf("%w: it is not signed by this scheme", ErrSignature)
-	// ErrMalformed: a signature header cannot be parsed, appears twice, or has no signature of the
-	// right length.
+	// ErrMalformed means that a signature header cannot be parsed, appears twice, or contains no signature of
+	// the right length.
 	ErrMalformed = fmt.Errorf("%w: its headers cannot be read", ErrSignature)
-	// ErrForged: the signature of the body matches no secret.
+	// ErrForged means that the signature of the body matches no secret.
 	ErrForged = fmt.Errorf("%w: no secret makes it of this body", ErrSignature)
-	// ErrOld: the signed time is too long ago. Verify checks the signature first; Signed cannot.
+	// ErrOld means that the signed time is too long ago. Verify checks the signature before the time. Signed
+	// cannot check the signature.
 	ErrOld = fmt.Errorf("%w: it was made too long ago", ErrSignature)
-	// ErrEarly: the signed time is too far ahead. Verify checks the signature first; Signed cannot.
+	// ErrEarly means that the signed time is too far ahead. Verify checks the signature before the time.
+	// Signed cannot check the signature.
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 
-// Verifier checks signatures of one scheme. Verifier is safe for concurrent use.
+// Verifier checks signatures of one scheme. A Verifier is safe for concurrent use.
 type Verifier struct {
 	scheme    Scheme
 	keys      [][]byte
@@ -94,9 +97,9 @@ type Verifier struct {
 const DefaultTolerance = 5 * time.Minute
 
 // NewVerifier returns a Verifier. A signature is valid if it matches one of the secrets, so secrets can be
-// rotated: add the new one first, and remove the old one when the provider no longer uses it. tolerance
-// 0 means DefaultTolerance; it must be 0 for a scheme that signs no time. The error describes the fault of a
-// secret without showing it.
+// rotated: add the new secret first, and remove the old secret when the provider no longer uses it. A
+// tolerance of 0 means DefaultTolerance. If the scheme signs no time, tolerance must be 0. If a secret has a
+// fault, the error describes the fault without showing the secret.
 func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier, error) {
 	v := &Verifier{scheme: s, tolerance: tolerance}
 	switch {
@@ -121,9 +124,9 @@ func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier
 	return v, nil
 }
 
-// Signed checks the headers of a request before its body is read: the headers of the scheme, a signature
-// of the right length, and a signed time within the tolerance of now. The error is ErrUnsigned,
-// ErrMalformed, ErrOld or ErrEarly.
+// Signed checks the headers of a request before its body is read. It checks that the headers of the scheme
+// exist, that there is a signature of the right length, and that the signed time is within the tolerance of
+// now. The error is ErrUnsigned, ErrMalformed, ErrOld or ErrEarly.
 func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	_, c, err := v.read(h)
 	if err != nil {
@@ -132,7 +135,7 @@ func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	return v.timely(c, now)
 }
 
-// timely checks the signed time of a scheme that has one.
+// timely checks the signed time, if the scheme signs a time.
 func (v *Verifier) timely(c claim, now time.Time) error {
 	if !v.scheme.timed {
 		return nil
@@ -146,9 +149,9 @@ func (v *Verifier) timely(c claim, now time.Time) error {
 	return nil
 }
 
-// Verify checks that one of the secrets signed body, the raw bytes of the request, and that the signed time
-// is within the tolerance of now. Verify returns the signed headers, with names in lower case. The error
-// wraps ErrSignature.
+// Verify checks that body, the raw bytes of the request, was signed with one of the secrets, and that the
+// signed time is within the tolerance of now. Verify returns the signed headers, with names in lower case.
+// The error wraps ErrSignature.
 func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Headers, error) {
 	headers, c, err := v.read(h)
 	if err != nil {
@@ -167,8 +170,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// signed reports whether a signature matches a secret. signed compares all of them, in constant
-// time.
+// signed reports whether a signature matches a secret. signed compares all signatures with all secrets, in
+// constant time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {
@@ -184,8 +187,8 @@ func (v *Verifier) signed(c claim, body []byte) bool {
 	return right
 }
 
-// read parses the signature headers. A header that appears twice is refused, because another server might
-// use the other value.
+// read parses the signature headers. If a header appears twice, the request is rejected, because another
+// server might use the other value.
 func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	found := map[string]string{}
 	for _, name := range v.scheme.headers {
@@ -222,12 +225,12 @@ func seconds(text string) (int64, bool) {
 // leastSecret is the minimum length of a secret in bytes.
 const leastSecret = 16
 
-// plainKey returns a secret as its own key.
+// plainKey returns a secret unchanged as its key.
 func plainKey(secret string) ([]byte, error) {
 	switch {
 	case len(secret) < leastSecret:
 		return nil, fmt.Errorf("it has %d bytes; use at least %d", len(secret), leastSecret)
-	case strings.TrimSpace(secret) != secret: // such as a file with its line end: no signature would match
+	case strings.TrimSpace(secret) != secret: // such as a text from a file with a line end: no signature would match
 		return nil, errors.New("it begins or ends with white space, such as the line end of a file; remove that")
 	}
 	return []byte(secret), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The test vector of the libraries of Standard Webhooks: libraries/go/webhook_test.go of
+// The test vector is from the libraries of Standard Webhooks: libraries/go/webhook_test.go of
 // https://github.com/standard-webhooks/standard-webhooks.
 const (
 	standardSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -22,18 +22,18 @@ const (
 	standardAt        = 1614265330
 	standardBody      = `{"test": 2432232314}`
 	standardSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	// A forged signature in the same file.
+	// A forged signature from the same file.
 	standardForged = "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc="
 )
 
-// The test vector in "Validating webhook deliveries" of GitHub's documentation.
+// The test vector is from "Validating webhook deliveries" of GitHub's documentation.
 const (
 	githubSecret    = "It's a Secret to Everybody"
 	githubBody      = "Hello, World!"
 	githubSignature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 )
 
-// The secret in the tests of Stripe's library for Go (webhook/client_test.go of stripe-go).
+// The secret is from the tests of Stripe's library for Go (webhook/client_test.go of stripe-go).
 const stripeSecret = "whsec_test_secret"
 
 // mac returns an HMAC-SHA256 in hex.
@@ -76,7 +76,7 @@ func slack(t *testing.T) webhook.Scheme {
 	return s
 }
 
-// The test vector in "Verifying requests from Slack" of Slack's documentation.
+// The test vector is from "Verifying requests from Slack" of Slack's documentation.
 const (
 	slackSecret    = "8f742231b10e8888abcd99yyyzzz85a5"
 	slackAt        = 1531420618

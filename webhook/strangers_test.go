@@ -140,7 +140,7 @@ func TestOneAddressGetsOnlyAShareOfTheMemory(t *testing.T) {
 		if w := post(r, other); w.Code != 200 {
 			t.Errorf("one of another address: %d %s", w.Code, w.Body)
 		}
-		for i := range 10 { // what was read no longer counts, though the first is read all the time
+		for i := range 10 { // bytes that were read no longer count, although the first body is read all the time
 			if w := post(r, paidRequest(event(fmt.Sprint("evt_", i)+strings.Repeat("y", 30_000)))); w.Code != 200 {
 				t.Fatalf("short one %d of the same address: %d %s", i, w.Code, w.Body)
 			}

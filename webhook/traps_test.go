@@ -42,7 +42,7 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	return running
 }
 
-// says compares a response with the expected one.
+// says compares a response with the expected response.
 func says(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
 	t.Helper()
 	if want := fmt.Sprintf("{\"result\":%q}\n", result); w.Code != status || status == 200 && w.Body.String() != want {
@@ -135,8 +135,8 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 	})
 }
 
-// ofNewer marks an event of "billing" with an outcome that only a newer release knows. The returned function ends
-// it as discarded, as that release may do.
+// ofNewer writes a marker for an event of "billing" with an outcome that only a newer release knows. The
+// returned function changes the marker to discarded, as a newer release may do.
 func ofNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -205,7 +205,7 @@ func TestHeadersInTheMessageOfARequest(t *testing.T) {
 		billing, first := endpoint("billing", stripeSecret)
 		shipping, second := endpoint("shipping", "whsec_of_the_other_endpoint")
 		says(t, post(billing, paidRequest(body)), 200, "received")
-		says(t, post(shipping, paidRequest(body)), 401, "") // it is signed for the other one
+		says(t, post(shipping, paidRequest(body)), 401, "") // the request is signed for the other receiver
 		q := paidRequest(body)
 		q.Header.Set("Stripe-Signature", stripeHeader("whsec_of_the_other_endpoint", time.Now().Unix(), body))
 		says(t, post(shipping, q), 200, "received")
@@ -285,7 +285,7 @@ func TestStrangersBodiesLeaveNoTrace(t *testing.T) {
 			}
 		}
 		running.end(t)
-		for range 2 { // and of what comes when nobody is there
+		for range 2 { // also for requests that arrive while no consumer runs
 			if w := post(r, paidRequest(body)); w.Code != 503 {
 				t.Errorf("after the end: %d %s", w.Code, w.Body)
 			}

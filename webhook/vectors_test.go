@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The libraries of Stripe and Standard Webhooks generated the vectors; a test in itest/http/signers writes them.
+// The vectors come from the libraries of Stripe and Standard Webhooks. A test in itest/http/signers writes
+// them.
 func TestTheVectorsThatTheProvidersLibrariesMake(t *testing.T) {
 	t.Run("F3_signatures_of_the_libraries_and_their_forgeries", func(t *testing.T) {
 		text, err := os.ReadFile("testdata/vectors.json")

@@ -45,14 +45,14 @@ consumers:
     handler: {http: {url: "%[1]s/other"}}
 `
 
-// sent is a call that a sender made.
+// sent is a call that a sender made to the endpoint.
 type sent struct {
 	header http.Header
 	body   string
 }
 
-// answeringIntents runs semel with an endpoint that responds to each id as answers says, and returns the calls of its
-// senders.
+// answeringIntents runs semel with an endpoint. The endpoint responds to each id with the text in answers.
+// answeringIntents returns the calls that senders made.
 func answeringIntents(t *testing.T, answers map[string]string) (folder string, counts map[string]semel.Counts, mails []sent) {
 	t.Helper()
 	var mutex sync.Mutex

@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// certify NAME [BY] writes NAME.pem and NAME.key, a certificate for this machine and its key, signed by the
-// certificate BY or by itself.
+// The script command "certify NAME [BY]" writes a certificate for this machine to NAME.pem and its private
+// key to NAME.key. The certificate BY signs the new certificate. Without BY, the certificate signs itself.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -39,8 +39,9 @@ func certify(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
-// secured PATH FILE [CLIENT] requests PATH from a run that serves $PORT over HTTPS with a certificate signed by
-// authority.pem, optionally with a client certificate, and writes status and response to FILE.
+// The script command "secured PATH FILE [CLIENT]" requests PATH over HTTPS from the process that listens on
+// $PORT, and writes status and response to FILE. authority.pem must have signed the server's certificate.
+// CLIENT is a client certificate.
 func secured(ts *testscript.TestScript, _ bool, args []string) {
 	trusted := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	trusted.RootCAs.AppendCertsFromPEM([]byte(ts.ReadFile("authority.pem")))

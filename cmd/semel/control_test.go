@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// appendTo appends lines to the source file in a folder.
+// appendTo appends lines to the source file in folder.
 func appendTo(t *testing.T, folder, lines string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(folder, "in.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
@@ -27,11 +27,11 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 	t.Run("I0_a_process_that_runs_takes_nothing_while_it_is_paused_and_goes_on_where_it_was", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done values (:id)"`)
 		run := startSemel(t, folder, "--json")
-		run.await(t, "duplicate") // for the second line; the first had its effect before
+		run.await(t, "duplicate") // for the second line; the first line was applied earlier
 		output(t, folder, "semel", "consumers", "pause", "--all", "--because", "the disk is full", "--as", "ann")
 		run.await(t, "paused: no new messages are fetched")
 		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
-		// A second process learns of the pause before it fetches anything, and SIGTERM stops it.
+		// A second process reads the pause before it fetches messages. SIGTERM stops the process.
 		other := startSemel(t, folder, "--json")
 		other.await(t, `"by":"ann: the disk is full"`)
 		if err := other.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// demonstration is the document of `semel demo --json`.
+// demonstration is the JSON output of `semel demo --json`.
 type demonstration struct {
 	Payments, Copies int
 	Crashes          []struct{ Point string }
 	Consumers        []map[string]any
 }
 
-// of returns a figure of a consumer.
+// of returns one of the numbers that the demonstration printed about a consumer.
 func (d demonstration) of(consumer, figure string) (int, error) {
 	for _, c := range d.Consumers {
 		if c["name"] == consumer {
@@ -30,8 +30,8 @@ func (d demonstration) of(consumer, figure string) (int, error) {
 	return 0, fmt.Errorf("%s has no figure %q in %v", consumer, figure, d.Consumers)
 }
 
-// figure CONSUMER NAME WANT parses stdout as the document of `semel demo --json` and compares a figure; WANT is a
-// number or >0.
+// The script command "figure CONSUMER NAME WANT" parses the output of `semel demo --json` and compares a
+// number. WANT is a number or ">0".
 func figure(ts *testscript.TestScript, _ bool, args []string) {
 	var d demonstration
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &d))
@@ -71,7 +71,7 @@ func TestTheDemonstrationShowsWhatCrashesDoToMoney(t *testing.T) {
 			t.Errorf("the money of %s is off by %d (%v)", consumer, off, err)
 		}
 	}
-	// Each lost or doubled payment is explained by a crash, or by a copy from its producer.
+	// A crash, or a copy that the producer sent, explains each lost or doubled payment.
 	t.Run("K9_settling_first_loses_what_a_crash_keeps_from_being_booked", func(t *testing.T) {
 		check(t, "settle-first", at["in"]+at["between"], d.Copies)
 	})

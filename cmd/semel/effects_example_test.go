@@ -12,19 +12,21 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// effectsExamples are the example handlers that respond with effects, and the commands that start them.
+// effectsExamples maps each example whose handler responds with effects to the command that starts the
+// handler.
 func effectsExamples() map[string][]string {
 	return map[string][]string{"python-effects": {"python3", "-u", "transfer.py"}, "node-effects": {"node", "transfer.js"}}
 }
 
-// effectsExample is a copy of one of the examples.
+// effectsExample returns a folder with a copy of an example.
 func effectsExample(t *testing.T, name string) string {
 	t.Helper()
 	command := effectsExamples()[name]
 	return handlerExample(t, name, "semel.yaml", "setup.sql", "transfers.jsonl", command[len(command)-1])
 }
 
-// booked is the expected content of the database: no message is lost, and none is applied twice.
+// booked is a query for the content of the database. The test compares the result, which shows whether a
+// message was lost or applied twice.
 const booked = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
 
 func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing.T) {
@@ -50,7 +52,8 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 	}
 }
 
-// startQuiet starts a run without reading its log, which must not fill the pipe.
+// startQuiet starts a run that logs only errors. The test does not read the log, so a longer log would fill
+// the pipe.
 func startQuiet(t *testing.T, folder string) *running {
 	t.Helper()
 	return startAs(t, folder, exec.Command("semel", "run", "--log-level", "error"))

@@ -38,8 +38,8 @@ consumers:
             note: {sql: "insert into notes values (:text)", params: {text: text}}
 `
 
-// answering runs semel with an endpoint that responds to each id with 200 and the effects in answers. It returns the
-// counts of semel and the number of calls for each id.
+// answering runs semel with an endpoint. The endpoint responds to each id with status 200 and the effects in
+// answers. answering returns the counts of the run and the number of calls by id.
 func answering(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
 	t.Helper()
 	calls = map[string]int{}

@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// called is one call of an endpoint.
+// called is one call to an endpoint.
 type called struct{ id, key, attempt string }
 
-// endpoint is an HTTP endpoint that records its calls, and signals each on arrived.
+// endpoint is an HTTP endpoint that records its calls and also sends each call to arrived.
 type endpoint struct {
 	*httptest.Server
 	arrived chan called
@@ -28,14 +28,14 @@ type endpoint struct {
 	calls []called
 }
 
-// newEndpoint returns an endpoint. answer returns the response to a call, given the number of earlier calls for the
-// same message.
+// newEndpoint returns an endpoint. answer writes the response to a call. before is the number of earlier
+// calls for the same message.
 func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
 	e := &endpoint{arrived: make(chan called, 1<<16)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client has gone before its request was complete
+			return // the client closed the connection before the request was complete
 		}
 		c := called{r.Header.Get("ce-id"), r.Header.Get("Idempotency-Key"), r.Header.Get("Semel-Attempt")}
 		e.mu.Lock()
@@ -48,16 +48,17 @@ func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte
 	return e
 }
 
-// seen returns the calls so far.
+// seen returns all calls so far.
 func (e *endpoint) seen() []called {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.calls)
 }
 
-// answers starts an endpoint for a script, and sets ENDPOINT to its URL. The body of a request determines the
-// responses: {"answers": ["503 7", "302", 204]} are the statuses of the calls for its message, optionally with
-// Retry-After; the last one is repeated. The command calls checks the calls.
+// The script command "answers" starts an endpoint and sets ENDPOINT to its URL. The request's body lists the
+// responses: {"answers": ["503 7", "302", 204]} has the statuses for successive calls of the message. A
+// number after the status is the value of Retry-After. The last response is repeated. The script command
+// "calls" checks the calls.
 func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
 		var b struct{ Answers []any }
@@ -81,17 +82,18 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints are those of all scripts, which run concurrently.
+// endpoints has the endpoint of each script. Scripts run concurrently.
 var endpoints sync.Map
 
-// calls TEXT compares the calls so far, as "id attempt" sorted by id and attempt, with TEXT. All calls for a message
-// must have the same key, and messages different ones.
+// The script command "calls TEXT" compares the calls so far with TEXT. Each call is "id attempt"; calls are
+// sorted by id and attempt. All calls for one message must have the same key. Calls for different messages
+// must have different keys.
 func calls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}
 	for _, c := range e.(*endpoint).seen() {
 		if known, other := keys[c.id], ids[c.key]; c.key == "" {
-			c.id += " without key" // declared by the policy
+			c.id += " without key" // the policy says that calls have no key
 		} else if known != "" && known != c.key || other != "" && other != c.id {
 			ts.Fatalf("message %s has the keys %s and %s; %s is of message %s, too", c.id, known, c.key, c.key, other)
 		}
@@ -104,7 +106,7 @@ func calls(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// freePort returns a port of this host on which nothing listens.
+// freePort returns a port of this machine on which no process listens.
 func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

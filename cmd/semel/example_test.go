@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// exampleIn copies the example into a temporary folder.
+// exampleIn copies the files of the example "payments" to a temporary folder.
 func exampleIn(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -27,7 +27,7 @@ func exampleIn(t *testing.T) string {
 	return folder
 }
 
-// output runs a program in folder and returns its standard output.
+// output runs a program in folder and returns what the program writes to standard output.
 func output(t *testing.T, folder, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -52,7 +52,7 @@ func runExample(t *testing.T, binary, folder string) semel.Counts {
 func TestTheExamplesBalancesAreTheReferences(t *testing.T) {
 	folder := exampleIn(t)
 	binary := filepath.Join(folder, "semel")
-	output(t, ".", "go", "build", "-o", binary, ".") // as users build it, without the race detector
+	output(t, ".", "go", "build", "-o", binary, ".") // without the race detector, as users build semel
 	first := runExample(t, binary, folder)
 	if first.Deliveries != 10_000 || first.Applied < 7_000 || first.Applied > 7_500 || first.Failed+first.InFlight != 0 {
 		t.Errorf("the first run: %+v", first)

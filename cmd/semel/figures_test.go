@@ -29,14 +29,14 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// figured are the metrics whose values are recorded each second.
+// figured are the metrics that the benchmark records each second.
 var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
-// BenchmarkFiguresOfARun is no measurement: for 75 seconds it runs a consumer to which 100
-// payments a second are given, from the 15th to the 30th second each of them twice, from the
-// 30th to the 45th some that cannot be booked, and whose database somebody keeps to himself
-// from the 50th to the 60th. What the run told of itself is the picture in docs/reference/metrics.md:
+// BenchmarkFiguresOfARun measures nothing. The benchmark records metrics of a consumer for the picture in
+// docs/reference/metrics.md. The run takes 75 seconds, and 100 payments per second arrive. From second 15 to
+// 30, each payment arrives twice. From second 30 to 45, some payments cannot be booked. From second 50 to
+// 60, another session holds the write lock of the database.
 //
 //	go test ./cmd/semel -run '^$' -bench FiguresOfARun -benchtime 1x -figures FILE
 func BenchmarkFiguresOfARun(b *testing.B) {
@@ -79,7 +79,7 @@ func BenchmarkFiguresOfARun(b *testing.B) {
 	write(*figuresFile, table.String())
 }
 
-// feed returns the messages for a tenth of a second.
+// feed appends the payments for a tenth of a second to the source file.
 func feed(b *testing.B, n int) {
 	f, err := os.OpenFile("in.jsonl", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -101,7 +101,7 @@ func feed(b *testing.B, n int) {
 	}
 }
 
-// occupy holds the database's write lock until it is released.
+// occupy takes the write lock of the database. The caller must call release.
 func occupy(b *testing.B) (release func()) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(".", "shop.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
@@ -114,7 +114,7 @@ func occupy(b *testing.B) (release func()) {
 	return func() { _ = tx.Rollback(); _ = db.Close() }
 }
 
-// scraped returns the values that a run exports, 0 for missing ones.
+// scraped returns the values of the recorded metrics. The value of a missing metric is 0.
 func scraped(port string) []string {
 	values := make([]string, len(figured))
 	for i := range values {

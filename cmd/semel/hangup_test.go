@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// endless is a statement that outlasts the drain.
+// endless is a SQL statement that takes longer than the drain of a shutdown.
 const endless = `"insert into done (id) select :id where (with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n) > 0"`
 
 func TestATerminalThatGoesAwayDrains(t *testing.T) {
@@ -54,7 +54,7 @@ func hangUp(t *testing.T, r *running) {
 	}
 }
 
-// deliver appends a message twice to the followed file.
+// deliver appends the same message twice to the followed source file.
 func deliver(t *testing.T, folder, id string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(folder, "in.jsonl"), os.O_APPEND|os.O_WRONLY, 0)

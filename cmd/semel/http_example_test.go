@@ -16,20 +16,20 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// python is the process of an example handler, in Python or another language.
+// python is the process of an example's handler, in Python or another language.
 type python struct {
 	cmd *exec.Cmd
-	// log has a line for each call that the handler answers.
+	// log is the handler's log, with one line for each answered call.
 	log *bufio.Scanner
 }
 
-// startPython starts the handler in folder, and returns when it listens.
+// startPython starts the Python handler in folder and waits until the handler listens.
 func startPython(t *testing.T, folder string) *python {
 	t.Helper()
 	return startHandler(t, folder, "python3", "-u", "charge.py")
 }
 
-// startHandler starts a program of an example in folder, and returns when it listens.
+// startHandler starts the handler of an example in folder and waits until the handler listens.
 func startHandler(t *testing.T, folder string, command ...string) *python {
 	t.Helper()
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -51,7 +51,7 @@ func startHandler(t *testing.T, folder string, command ...string) *python {
 	return p
 }
 
-// await reads the log up to a line that contains text.
+// await reads the log up to the first line that contains text.
 func (p *python) await(t *testing.T, text string) {
 	t.Helper()
 	guard := time.AfterFunc(longest, func() { _ = p.cmd.Process.Kill() })
@@ -69,14 +69,14 @@ func (p *python) kill() {
 	_ = p.cmd.Wait()
 }
 
-// httpExample is a copy of the example whose handler listens on a port of its own.
+// httpExample returns a folder with a copy of the example http-handler. The handler listens on a free port.
 func httpExample(t *testing.T) string {
 	t.Helper()
 	t.Setenv("WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	return handlerExample(t, "http-handler", "semel.yaml", "charge.py", "orders.jsonl")
 }
 
-// handlerExample copies the files of an example, and lets its handler listen on a port of its own.
+// handlerExample copies the files of an example to a folder and changes the handler's port to a free port.
 func handlerExample(t *testing.T, example string, files ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -117,7 +117,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		folder := httpExample(t)
 		startPython(t, folder)
 		t.Setenv("WEBHOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
-		replace(t, folder, "semel.yaml", func(policy string) string { // otherwise the breaker opens, and the run does not end
+		replace(t, folder, "semel.yaml", func(policy string) string { // otherwise the circuit breaker opens and the run does not end
 			return strings.Replace(policy, "    handler:\n", "    retry: {disable_breaker: true}\n    handler:\n", 1)
 		})
 		output(t, folder, "semel", "run")
@@ -148,8 +148,8 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 	})
 }
 
-// killBoth alternately kills a handler and Semel, each after 25 more calls, and restarts it. It stops Semel when all
-// messages have ended.
+// killBoth kills the handler and Semel in turns, each after 25 more calls, and starts the killed process
+// again. When all messages have ended, killBoth stops Semel.
 func killBoth(t *testing.T, folder string, kills int, call string, handler func() *python, ended func() bool) {
 	t.Helper()
 	other, run := handler(), startQuiet(t, folder)
@@ -175,7 +175,7 @@ func ended(t *testing.T, folder, database string, n int) bool {
 	return string(output(t, folder, "sqlite", database, "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)
 }
 
-// replace changes a file in folder.
+// replace changes the text of a file in folder.
 func replace(t *testing.T, folder, name string, by func(string) string) {
 	t.Helper()
 	path := filepath.Join(folder, name)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestTheIncidentOfThePageIsTried checks that each command of an incident in docs/operate/messages.md is executed in a
-// script, and each command in docs/operate/dead-letters.md in the test with brokers.
+// TestTheIncidentOfThePageIsTried checks that tests run the commands of the docs. Each command of an
+// incident in docs/operate/messages.md must occur in a script. Each command in docs/operate/dead-letters.md
+// must occur in the test with Kafka brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
 	page := read(t, "../../docs/operate/messages.md") + read(t, "../../docs/operate/dead-letters.md")
 	script := read(t, "testdata/script/dead_letters.txtar")

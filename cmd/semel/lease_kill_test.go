@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// leasedPolicy calls %s under leases of three seconds, for messages of a followed file.
+// leasedPolicy is a policy whose handler calls the URL %s. Leases take three seconds. The source is a
+// followed file.
 const leasedPolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents, follow: true}}}
@@ -28,7 +29,7 @@ consumers:
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 
-// leasedFolder returns a folder with a policy that calls url, and n messages.
+// leasedFolder returns a folder with leasedPolicy for url, and a source file with n messages.
 func leasedFolder(t *testing.T, url string, n int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -45,7 +46,7 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// next returns the next call that arrives at the endpoint.
+// next waits for the next call to the endpoint.
 func (e *endpoint) next(t *testing.T) called {
 	t.Helper()
 	select {
@@ -57,7 +58,7 @@ func (e *endpoint) next(t *testing.T) called {
 	panic("unreachable")
 }
 
-// stopWith sends a signal and waits for the process to end.
+// stopWith sends a signal and waits until the process has ended.
 func (r *running) stopWith(t *testing.T, signal os.Signal) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(signal); err != nil {
@@ -72,7 +73,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		takes := 20 * time.Millisecond
 		e := newEndpoint(func(w http.ResponseWriter, r *http.Request, _ []byte, _ int) {
 			select {
-			case <-r.Context().Done(): // the caller has died
+			case <-r.Context().Done(): // the calling process was killed
 			case <-time.After(takes):
 			}
 			w.WriteHeader(http.StatusNoContent)
@@ -80,7 +81,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		defer e.Close()
 		folder := leasedFolder(t, e.URL, messages)
 		keys, ids, calls := map[string]string{}, map[string]bool{}, map[string]int{}
-		round := map[string]bool{} // ids that this process has called for
+		round := map[string]bool{} // ids of the calls by the current process
 		note := func(c called) {
 			switch known := keys[c.id]; {
 			case known == "" && ids[c.key]:
@@ -129,7 +130,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 	})
 }
 
-// pending reports whether rows of the inbox are unfinished.
+// pending reports whether the inbox has unfinished rows.
 func pending(t *testing.T, folder string) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_inbox where state <> 'COMPLETED'")) != "0\n"

@@ -1,4 +1,4 @@
-// Semel runs, inspects and repairs message consumers whose effects happen once.
+// Semel runs, inspects and repairs message consumers whose effects happen exactly once.
 package main
 
 import (

@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// notifications is a copy of the example whose mailer listens on a port of its own.
+// notifications returns a folder with a copy of the example notifications. The mailer listens on a free
+// port.
 func notifications(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -28,7 +29,7 @@ func notifications(t *testing.T) string {
 	return folder
 }
 
-// startMailer starts the mailer, and returns when it listens.
+// startMailer starts the mailer in folder and waits until the mailer listens.
 func startMailer(t *testing.T, folder string) *python {
 	t.Helper()
 	return startHandler(t, folder, "python3", "-u", "mailer.py")
@@ -55,7 +56,7 @@ func TestTheExampleOfIntentsDoesWhatItsTextSays(t *testing.T) {
 
 func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 	t.Run("law_1_E1_E3_no_order_is_without_its_mail_and_none_has_two", func(t *testing.T) {
-		const orders, kills = 700, 6 // more than are sent before the last kill; the unread log must fit into its pipe
+		const orders, kills = 700, 6 // more orders than the run sends before the last kill, but a log that fits into the pipe
 		folder := notifications(t)
 		var lines strings.Builder
 		for i := range orders {

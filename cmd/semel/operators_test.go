@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// acted is the document of `semel messages retry --json`.
+// acted is the JSON output of `semel messages retry --json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
 }
 
-// act runs a command in folder and returns its output; its exit code may be 1.
+// act runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is allowed.
 func act(t *testing.T, folder string, args ...string) acted {
 	t.Helper()
 	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "--json")...)...)
@@ -30,7 +30,8 @@ func act(t *testing.T, folder string, args ...string) acted {
 	return document
 }
 
-// parkedFolder returns a folder with a parked message whose cause is corrected; more lines may follow.
+// parkedFolder returns a folder with a parked message. The cause of the failure is already corrected, so a
+// retry succeeds. The test can append messages.
 func parkedFolder(t *testing.T, id string) string {
 	t.Helper()
 	folder := folderWith(t, `{sql: "insert into done (id) select :id where exists (select 1 from done)", rows: 1, otherwise: park}`)
@@ -47,13 +48,13 @@ func parkedFolder(t *testing.T, id string) string {
 	return folder
 }
 
-// stopFollowing lets the source of the policy end with its file.
+// stopFollowing changes the policy so that the source ends at the end of the file.
 func stopFollowing(t *testing.T, folder string) {
 	t.Helper()
 	edit(t, filepath.Join(folder, "semel.yaml"), "follow: true", "follow: false")
 }
 
-// edit replaces a text in a file, which must contain the text.
+// edit replaces old in a file. The file must contain old.
 func edit(t *testing.T, path, old, with string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -93,14 +94,14 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		recorded := func(a acted) int { // 0 if the row was due before
+		recorded := func(a acted) int { // 0 if the row was already due
 			if a.Failed > 0 || a.Results[0].Error != nil {
 				return 0
 			}
 			return 1
 		}
 		retried, discarded := recorded(results[0])+recorded(results[2]), recorded(results[1])+recorded(results[3])
-		if retried > 1 || discarded > 1 || retried+discarded == 0 { // a retried row may be discarded afterwards
+		if retried > 1 || discarded > 1 || retried+discarded == 0 { // a retried row can be discarded afterwards
 			t.Errorf("%d retries and %d discards were done: %v", retried, discarded, results)
 		}
 		if got := string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_acts where verb in ('retry', 'discard')")); got != fmt.Sprintln(retried+discarded) {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
-// recordedFolder is folderWith, with a flight recorder.
+// recordedFolder returns a folder like folderWith, with a flight recorder in the policy.
 func recordedFolder(t *testing.T, statement string) string {
 	t.Helper()
 	folder := folderWith(t, statement)
@@ -32,7 +32,7 @@ func recordedFolder(t *testing.T, statement string) string {
 	return folder
 }
 
-// recordedFile waits until the log names a recording, and returns its path.
+// recordedFile waits until the log names a recording, and returns the path of the recording.
 func recordedFile(t *testing.T, run *running) string {
 	t.Helper()
 	run.await(t, "a recording is written")
@@ -88,8 +88,8 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 	})
 }
 
-// planted builds programs that commit the transaction of a failed handler if their environment has the setting that
-// planted returns last.
+// planted builds programs with a planted fault: if an environment variable is set, the programs commit the
+// transaction of a failed handler. planted returns the setting as its last result.
 func planted(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
 	root, err := mutation.Root()

@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// documented returns a folder in which the commands of docs/operate/replay.md work: that of the script about replays, with
-// the consumer named search.
+// documented returns a folder in which the commands of docs/operate/replay.md work. The folder has the files
+// of the script about replays, and a consumer with the name search.
 func documented(t *testing.T) string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/script/replay.txtar")
@@ -39,7 +39,7 @@ func documented(t *testing.T) string {
 	return folder
 }
 
-// quoted splits a line of a shell into its words.
+// quoted matches the words of a shell command line.
 var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {

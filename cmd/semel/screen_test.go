@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// screen WIDTH LINES FILE writes to FILE what stands on the terminal after the
-// last command. It must fit into the width and have at most so many lines.
+// The script command "screen WIDTH LINES FILE" writes the terminal's content after the last command to FILE.
+// The content must not be wider than WIDTH or have more lines than LINES.
 func screen(ts *testscript.TestScript, _ bool, args []string) {
 	width, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -30,8 +30,8 @@ func screen(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text), 0o644))
 }
 
-// same FILE DOCUMENT PATTERN says that all lines of FILE with the pattern, of
-// which there must be some, stand in DOCUMENT.
+// The script command "same FILE DOCUMENT PATTERN" checks that DOCUMENT contains all lines of FILE that match
+// PATTERN. At least one line must match.
 func same(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[2] + "$")
 	ts.Check(err)
@@ -46,11 +46,11 @@ func same(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// upAndErase is how live lines are drawn again.
+// upAndErase matches the control sequence with which live lines are redrawn.
 var upAndErase = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
-// shown is what a terminal shows that got out: it knows line ends, and how to
-// go up and erase what is below.
+// shown returns the lines that a terminal shows after the output out. shown supports line ends and the
+// control sequence upAndErase.
 func shown(out string) []string {
 	lines := []string{""}
 	for len(out) > 0 {

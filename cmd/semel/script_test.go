@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// raceOptions spare each process the second that the race detector waits at its end.
+// raceOptions disables the one-second wait of the race detector at the end of each process.
 const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script. `go test -run Scripts -update` writes what
-// cmp compares with.
+// TestScripts runs the scripts in testdata/script. If the environment variable UPDATE_SCRIPTS is set, the
+// test rewrites the texts that the scripts compare.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE COMMAND... runs a command that must exit with CODE.
+// The script command "exits CODE COMMAND..." runs a command that must exit with CODE.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code := 0
 	err := ts.Exec(args[1], args[2:]...)
@@ -63,8 +63,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// number NAME FILTER... sets NAME to the number of the one row that the filters
-// of `semel messages ls` choose.
+// The script command "number NAME FILTER..." sets the variable NAME to a row number. The filters of `semel
+// messages ls` must choose exactly one row.
 func number(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("semel", append([]string{"messages", "ls", "--config", "semel.yaml", "--json"}, args[1:]...)...))
 	var list struct{ Rows []struct{ Number int64 } }
@@ -75,7 +75,7 @@ func number(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strconv.FormatInt(list.Rows[0].Number, 10))
 }
 
-// query runs `sqlite DATABASE STATEMENT...` and prints the rows of each.
+// query implements the program `sqlite DATABASE STATEMENT...`, which prints the rows of each statement.
 func query() {
 	db, err := sql.Open("sqlite", "file:"+os.Args[1]+"?_pragma=busy_timeout(5000)")
 	check(err)
@@ -112,8 +112,8 @@ func printRows(db *sql.DB, statement string) error {
 	return rows.Err()
 }
 
-// writeBytes runs `bytes FILE PART...`: it appends each part, a Go string
-// without its quotes; N*PART repeats it.
+// writeBytes implements the program `bytes FILE PART...`, which appends the parts to a file. A part is a Go
+// string without its quotes. N*PART repeats a part N times.
 func writeBytes() {
 	f, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	check(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// running is a `semel run` in the background whose log can be awaited.
+// running is a `semel run` in the background. Tests can wait for lines of its log.
 type running struct {
 	cmd     *exec.Cmd
 	log     *bufio.Scanner
@@ -29,11 +29,11 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 	return startAs(t, folder, exec.Command("semel", append([]string{"run", "--log-level", "debug"}, args...)...))
 }
 
-// startAs starts a command in folder that runs semel.
+// startAs starts a command that runs semel in folder.
 func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	t.Helper()
-	// Under nohup the tests ignore SIGHUP, and a child inherits that; what is
-	// caught here it does not.
+	// Under nohup, the test process ignores SIGHUP, and a child process would ignore it too. A child does
+	// not ignore a signal that its parent handles.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
@@ -49,10 +49,10 @@ func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	return r
 }
 
-// await reads the log to a line that holds text.
+// await reads the log up to the first line that contains text.
 func (r *running) await(t *testing.T, text string) {
 	t.Helper()
-	// A text that never comes ends the process, and with it the log.
+	// If no line contains text, the guard kills the process, which ends the log.
 	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
 	defer guard.Stop()
 	var seen []string
@@ -65,17 +65,17 @@ func (r *running) await(t *testing.T, text string) {
 	t.Fatalf("%q is not in the log:\n%s", text, strings.Join(seen, "\n"))
 }
 
-// end waits for the end and returns the exit code.
+// end waits until the process has ended and returns the exit code.
 func (r *running) end(t *testing.T) int {
 	t.Helper()
 	for r.log.Scan() {
 		t.Log(r.log.Text())
 	}
-	_ = r.cmd.Wait() // the code says it
+	_ = r.cmd.Wait() // the exit code is checked by the caller
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// counts are those of the summary, after the end.
+// counts returns the counts in the summary of a run that has ended.
 func (r *running) counts(t *testing.T) semel.Counts {
 	t.Helper()
 	var summary struct{ Consumers map[string]semel.Counts }
@@ -85,7 +85,8 @@ func (r *running) counts(t *testing.T) semel.Counts {
 	return summary.Consumers["billing"]
 }
 
-// folderWith makes a folder with a policy whose source is followed.
+// folderWith returns a folder with a policy whose handler runs the statement, and a source file that the
+// consumer follows.
 func folderWith(t *testing.T, statement string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -133,7 +134,8 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	folder := folderWith(t, `"insert into done (id) select :id where (`+endless+`) > 0"`)
 	run := startSemel(t, folder)
 	awaitWriter(t, folder)
-	// Two signals, because a second one of a kind that is pending is lost.
+	// Send two different signals, because a second signal of the same kind is lost while the first is
+	// pending.
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if err := run.cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -147,8 +149,8 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// awaitWriter returns when another process has a write transaction open that does not
-// end: its handler runs. What it writes at its start, such as its tables, ends.
+// awaitWriter waits until another process keeps a write transaction open. That transaction belongs to a
+// running handler. Short write transactions, for instance when tables are created, do not count.
 func awaitWriter(t *testing.T, folder string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=busy_timeout(2000)")
@@ -167,7 +169,7 @@ func awaitWriter(t *testing.T, folder string) {
 	}
 }
 
-// lockedBy opens the folder's database and takes its write lock.
+// lockedBy opens the folder's database and takes the write lock.
 func lockedBy(t *testing.T, folder string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db"))
@@ -190,8 +192,8 @@ func lockedBy(t *testing.T, folder string) (unlock func()) {
 	}
 }
 
-// readOnly makes SQLite take a database for read-only, also for a user whom
-// permissions do not stop: its header asks for a newer way to write.
+// readOnly makes SQLite treat a database as read-only, even for root. readOnly writes an unknown format
+// version to the header of the file.
 func readOnly(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

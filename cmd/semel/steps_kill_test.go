@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// slowSteps is what the policy of docs/guides/steps.md needs, with triggers that keep charge or
-// ship busy for as long as slow says.
+// slowSteps has the tables for the policy of docs/guides/steps.md. The table slow says how long the steps
+// charge and ship take; triggers cause the delay.
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
 create table shipments (id text primary key, article text, who text);
@@ -25,8 +25,7 @@ create trigger slow_ship after insert on shipments begin
   select (with recursive c(x) as (select 1 union all select x + 1 from c where x < (select n from slow where step = 'ship')) select count(*) from c);
 end;`
 
-// stepsPolicy is the policy of docs/guides/steps.md, with a short lease and without
-// an end.
+// stepsPolicy returns the policy of docs/guides/steps.md with a short lease and a followed source.
 func stepsPolicy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guides/steps.md")

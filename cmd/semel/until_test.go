@@ -15,11 +15,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// longest is how long tests wait for what another process does. It only ends those that
-// wait for what never comes: where everything runs at once, a minute is not enough.
+// longest is the timeout for reactions of other processes. Only a failing test reaches the timeout. One
+// minute is too short when many tests run at the same time.
 const longest = 5 * time.Minute
 
-// eventually waits until ok, which may start a process: it is not asked again at once.
+// eventually waits until ok returns true. ok may start a process, so eventually pauses between calls.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
@@ -33,7 +33,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// until CODE COMMAND... runs a command again and again, until it exits with CODE.
+// The script command "until CODE COMMAND..." repeats a command until the command exits with CODE.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
@@ -58,7 +58,8 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// says PATTERN COMMAND... runs a command again and again, until a line that it prints is so.
+// The script command "says PATTERN COMMAND..." repeats a command until it prints a line that matches
+// PATTERN.
 func says(ts *testscript.TestScript, _ bool, args []string) {
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
@@ -76,8 +77,7 @@ func says(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// scrape LINE... reads what a run serves at /metrics of $PORT again and again, until it has
-// these lines.
+// The script command "scrape LINE..." reads /metrics on $PORT until the response contains all lines.
 func scrape(ts *testscript.TestScript, _ bool, lines []string) {
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()

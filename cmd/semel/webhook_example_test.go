@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// receiving is a run that receives webhooks in a folder.
+// receiving is a `semel run` that receives webhooks.
 type receiving struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
 }
 
-// receives starts a run, and returns when it listens.
+// receives starts a run in folder and waits until the run listens.
 func receives(t *testing.T, binary, folder string) *receiving {
 	t.Helper()
 	r := &receiving{cmd: exec.Command(binary, "run", "--config", "semel.yaml")}
@@ -41,18 +41,18 @@ func receives(t *testing.T, binary, folder string) *receiving {
 	return nil
 }
 
-// end stops the run, and waits for it.
+// end stops the run and waits until the run has ended.
 func (r *receiving) end(t *testing.T) {
 	t.Helper()
 	_ = r.cmd.Process.Signal(syscall.SIGTERM)
-	for r.log.Scan() { // to its end, so that it is not kept from writing
+	for r.log.Scan() { // read the rest of the log, because a full pipe would block the process
 	}
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("the run ended: %v", err)
 	}
 }
 
-// settled asks until a query of a database of the folder says what is wanted.
+// settled repeats a query on a database in folder until the result is want.
 func settled(t *testing.T, folder, database, query, want string) {
 	t.Helper()
 	got := ""
@@ -101,7 +101,7 @@ func TestTheWebhookExampleDoesWhatItsTextSays(t *testing.T) {
 	})
 }
 
-// block is the n-th block of a language in a document.
+// block returns the code block with index n in a document, counting only blocks of the given language.
 func block(t *testing.T, document, language string, n int) string {
 	t.Helper()
 	parts := strings.Split(document, "```"+language+"\n")

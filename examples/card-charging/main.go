@@ -1,11 +1,11 @@
-// Command card-charging charges cards with leased keys: each order once, although orders
-// come twice, answers are lost, and one process dies between the charge and its record.
+// Command card-charging charges cards with leased keys. Each order is charged once, although orders arrive
+// twice, responses are lost, and one process dies between the charge and its record.
 //
 //	go run ./examples/card-charging
 //
-// The keys lie in memory here, so that it runs without a server, and the card company is a
-// function of this program. In production give leasedkey.New a store that lasts: PostgreSQL
-// or SQLite (sqlstore, pgxstore) or Redis (redisstore).
+// The keys are stored in memory, so the example runs without a server. The card company is a function of
+// this program. In production, pass a durable store to leasedkey.New: PostgreSQL or SQLite (sqlstore,
+// pgxstore) or Redis (redisstore).
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Order is an order to be paid.
+// Order is an order that must be paid.
 type Order struct {
 	ID    string
 	Card  string
@@ -34,20 +34,20 @@ type Charger struct {
 	company Company
 }
 
-// Company is the card company, which charges once for each key.
+// Company is a card company that charges once for each key.
 type Company interface {
 	Charge(ctx context.Context, key string, o Order) (receipt string, err error)
 }
 
-// ErrDeclined reports that the company rejects the card.
+// ErrDeclined means that the company rejects the card.
 var ErrDeclined = errors.New("the card was declined")
 
-// NewCharger returns a Charger. Several may share a store of keys.
+// NewCharger returns a Charger. Several Chargers may share a store of keys.
 func NewCharger(st keystore.Store, company Company) (*Charger, error) {
 	keys, err := leasedkey.New(st, leasedkey.Config{
 		Consumer:      "card-charging",
-		Keep:          30 * 24 * time.Hour, // longer than a copy of an order can be late
-		Window:        23 * time.Hour,      // the company remembers a key for a day
+		Keep:          30 * 24 * time.Hour, // longer than the maximum delay of an order's copy
+		Window:        23 * time.Hour,      // the company remembers a key for one day
 		AllowVolatile: "an example keeps its keys in memory",
 	})
 	return &Charger{keys, company}, err
@@ -60,7 +60,7 @@ func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err erro
 		if errors.Is(err, ErrDeclined) {
 			return nil, semel.Permanent(err) // the message fails for good
 		}
-		return []byte(receipt), err // any other error: the outcome is unknown, so repeat with the same key
+		return []byte(receipt), err // for any other error the outcome is unknown: repeat with the same key
 	})
 	switch {
 	case err != nil:

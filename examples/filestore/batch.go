@@ -13,33 +13,34 @@ import (
 
 var _ store.Batch[*Tx] = (*Batch)(nil)
 
-// Batch is an open transaction with its marks. It has the turn of its store until it ends.
+// Batch is an open transaction with its marks. While the transaction is open, no other batch of the store
+// can begin.
 type Batch struct {
 	store *Store
-	// marks has an entry for each mark: what it writes, or nil if it met a marker.
+	// marks has one entry per mark: the marker to write, or nil if the identity already has a marker.
 	marks []*markRecord
-	// own are the markers that this batch writes.
+	// own are the markers that this batch will write.
 	own map[markerKey]marker
 	tx  Tx
 }
 
-// Tx is the transaction that handlers use. It is safe for concurrent use, as a handler may
-// still run when its batch is killed.
+// Tx is the transaction that handlers use. Tx is safe for concurrent use, because a handler can still run
+// when its batch is killed.
 type Tx struct {
 	mu   sync.Mutex
 	open bool
-	// base are the committed values, which do not change while the batch has the turn.
+	// base are the committed values. The values do not change while the batch is open.
 	base    map[string][]byte
 	changed map[string]change
 }
 
-// change is what a transaction does to a value.
+// change is a new value, or the removal of a value.
 type change struct {
 	value []byte
 	gone  bool
 }
 
-// Get returns a value, and whether there is one.
+// Get returns the value of key. The second result is false if there is no value.
 func (t *Tx) Get(key string) ([]byte, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,17 +51,17 @@ func (t *Tx) Get(key string) ([]byte, bool, error) {
 	return slices.Clone(v), ok, nil
 }
 
-// Set writes a value.
+// Set sets the value of key.
 func (t *Tx) Set(key string, value []byte) error {
 	return t.change(key, change{value: slices.Clone(value)})
 }
 
-// Delete removes a value, if there is one.
+// Delete removes the value of key, if there is one.
 func (t *Tx) Delete(key string) error {
 	return t.change(key, change{gone: true})
 }
 
-// Add adds n to a value that is a decimal number, and returns the sum. A missing value is 0.
+// Add adds n to a decimal number and returns the sum. A missing value counts as 0.
 func (t *Tx) Add(key string, n int64) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,8 +104,8 @@ func (t *Tx) set(key string, c change) {
 	t.changed[key] = c
 }
 
-// end closes the transaction and reports whether it was open. Only the caller that closed it may
-// use the turn of its batch or give it back.
+// end closes the transaction and reports whether the transaction was open. Only a caller that gets true may
+// commit. That caller must then let the next batch begin.
 func (t *Tx) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +114,8 @@ func (t *Tx) end() bool {
 	return was
 }
 
-// mark writes a mark, unless there is a marker of its identity: a committed one, or that of an
-// earlier mark of the batch.
+// mark adds a marker, unless the identity already has one. The existing marker is committed, or belongs to
+// an earlier mark of this batch.
 func (b *Batch) mark(i int, m *store.Mark) store.Verdict {
 	key := markerKey{m.Scope, string(m.ID)}
 	old, ok := b.store.state.markers[key]
@@ -133,10 +134,10 @@ func (b *Batch) mark(i int, m *store.Mark) store.Verdict {
 	return found
 }
 
-// Tx returns the transaction. All handlers of a batch share it.
+// Tx returns the transaction, which all handlers of the batch share.
 func (b *Batch) Tx(int) *Tx { return &b.tx }
 
-// Commit writes the batch as one record of the file.
+// Commit writes the batch to the file as one record.
 func (b *Batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if !b.tx.end() {
 		return failed(store.ClassAborted, ErrTxDone)
@@ -163,7 +164,7 @@ func (b *Batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
 }
 
-// record is what the batch writes.
+// record returns the record that the batch writes.
 func (b *Batch) record() record {
 	var r record
 	for _, m := range b.marks {
@@ -181,10 +182,10 @@ func failed(c store.Class, err error) store.Result {
 	return store.Result{Outcome: store.NotCommitted, Class: c, Culprit: store.NoCulprit, Err: err}
 }
 
-// Rollback ends the batch. Nothing of it is in the file yet.
+// Rollback ends the batch without writing anything.
 func (b *Batch) Rollback(context.Context) { b.Kill() }
 
-// Kill ends the batch, too: its handler gets ErrTxDone from its next call.
+// Kill ends the batch like Rollback. A handler that is still running gets ErrTxDone from its next call.
 func (b *Batch) Kill() {
 	if b.tx.end() {
 		b.store.leave()

@@ -19,8 +19,7 @@ type payment struct {
 	Amount  int64
 }
 
-// A program with a loop of its own, which gives each message to Process. The third is a copy
-// of the first.
+// A program with its own loop passes each message to Process. The third message is a copy of the first.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "filestore")

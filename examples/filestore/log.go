@@ -12,27 +12,27 @@ import (
 	"path/filepath"
 )
 
-// A file begins with magic, which also names the version of the format. Records follow: the
-// length of the payload, its checksum, a checksum of these two, and the payload in JSON.
+// A file starts with magic, which names the format version. Records follow. A record has the length of the
+// payload, a checksum of the payload, a checksum of length and first checksum, and the payload in JSON.
 const (
 	magic      = "filestore 1\n"
 	headLength = 12
 	maxPayload = 1 << 30
 )
 
-// errTorn: a crash has cut off the last record.
+// errTorn means that a crash has cut off the last record.
 var errTorn = errors.New("the last record is cut off")
 
 var checksums = crc32.MakeTable(crc32.Castagnoli)
 
-// record is what one commit, or one call of Scope, writes.
+// record is the data that one commit, or one call of Scope, writes.
 type record struct {
 	Scopes []scopeRecord `json:"scopes,omitempty"`
 	Marks  []markRecord  `json:"marks,omitempty"`
 	Values []valueRecord `json:"values,omitempty"`
 }
 
-// Names and ids are bytes here, as JSON would change a text that is no UTF-8.
+// Names and ids are stored as bytes, because JSON would change a text that is not valid UTF-8.
 
 type scopeRecord struct {
 	Number     int64  `json:"number"`
@@ -45,7 +45,7 @@ type markRecord struct {
 	Scope   int64    `json:"scope"`
 	ID      []byte   `json:"id"`
 	Outcome int64    `json:"outcome"`
-	Rule    uint8    `json:"rule,omitempty"` // of the fingerprint
+	Rule    uint8    `json:"rule,omitempty"` // the rule of the fingerprint
 	Sum     [16]byte `json:"sum"`
 }
 
@@ -59,18 +59,19 @@ func (r *record) empty() bool {
 	return len(r.Scopes) == 0 && len(r.Marks) == 0 && len(r.Values) == 0
 }
 
-// log is the file. One goroutine at a time uses it.
+// log is the open log file. Only one goroutine may use log at a time.
 type log struct {
 	file *os.File
-	// size is where the last good record ends.
+	// size is the offset after the last complete record.
 	size int64
-	// dirty means that bytes of a record that was not reported as committed may follow size.
+	// dirty means that the file may have bytes after the offset size. The bytes belong to a record that was
+	// not reported as committed.
 	dirty bool
-	// sync is file.Sync; tests replace it.
+	// sync is file.Sync. Tests replace sync.
 	sync func() error
 }
 
-// openLog opens or creates a file and passes its records to apply.
+// openLog opens or creates a log file, and calls apply for each record in the file.
 func openLog(path string, apply func(record)) (*log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -86,7 +87,8 @@ func openLog(path string, apply func(record)) (*log, error) {
 	return l, nil
 }
 
-// load reads the records, removes a last one that is cut off, and begins an empty file.
+// load reads the records of the file. If the file is empty, load writes the header. If the last record is
+// cut off, load removes it.
 func (l *log) load(path string, apply func(record)) error {
 	data, err := io.ReadAll(l.file)
 	if err != nil {
@@ -112,14 +114,15 @@ func (l *log) load(path string, apply func(record)) error {
 		apply(r)
 		last, l.size = l.size, l.size+int64(length)
 	}
-	// The sync of the last record may have failed: it is here, and perhaps not on the disk.
+	// The sync after the last record may have failed, so the record may not be on disk. Write and sync it
+	// again.
 	if _, err := l.file.WriteAt(data[last:], last); err != nil {
 		return l.must(err)
 	}
 	return l.must(l.sync())
 }
 
-// create begins a file, and makes its name durable.
+// create writes the header of a new file and makes the name of the file durable.
 func (l *log) create(path string) error {
 	if _, err := l.file.WriteAt([]byte(magic), 0); err != nil {
 		return l.must(err)
@@ -135,8 +138,8 @@ func (l *log) create(path string) error {
 	return l.must(errors.Join(folder.Sync(), folder.Close()))
 }
 
-// append writes a record and syncs the file. After an error nothing of it is left in the file,
-// unless unknown: then a later process may find it there, until repair has removed it.
+// append writes a record and syncs the file. After an error, the record is not in the file, unless unknown
+// is true. If unknown is true, the record may be in the file until repair has removed it.
 func (l *log) append(r record) (unknown bool, err error) {
 	if err := l.repair(); err != nil {
 		return false, err
@@ -159,7 +162,7 @@ func (l *log) append(r record) (unknown bool, err error) {
 	return false, nil
 }
 
-// repair removes what an append that failed may have left.
+// repair removes the bytes that a failed append may have left.
 func (l *log) repair() error {
 	if !l.dirty {
 		return nil
@@ -174,7 +177,7 @@ func (l *log) repair() error {
 	return nil
 }
 
-// must wraps an error of the file in ErrFile.
+// must wraps an error of a file operation in ErrFile.
 func (l *log) must(err error) error {
 	if err == nil {
 		return nil
@@ -199,11 +202,11 @@ func encode(r record) ([]byte, error) {
 	return append(data, payload...), nil
 }
 
-// decode reads the first record of data, which is all that follows in the file, and returns its
-// length. A record that is not whole is torn if nothing follows it.
+// decode reads the first record in data and returns its length. data is the rest of the file. If the record
+// is incomplete and no other record follows, decode returns errTorn.
 func decode(data []byte) (r record, length int, err error) {
 	if len(data) < headLength || len(bytes.Trim(data[headLength:], "\x00")) == 0 {
-		return r, 0, errTorn // zeros are space that the file system has allocated but not filled
+		return r, 0, errTorn // zeros are space that the file system allocated but did not fill
 	}
 	if binary.BigEndian.Uint32(data[8:]) != crc32.Checksum(data[:8], checksums) {
 		return r, 0, errors.New("the head of the record was changed")

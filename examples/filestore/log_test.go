@@ -18,7 +18,7 @@ func TestAStoreThatIsOpenedAgainKnowsWhatWasCommitted(t *testing.T) {
 	if v := apply(t, s, scope, "1"); v.Kind != store.Fresh {
 		t.Fatalf("the first is %v", v)
 	}
-	// A batch that is open during the crash leaves nothing.
+	// A batch that is open at the time of the crash leaves nothing in the file.
 	begin(t, s, scope, "2")
 	crash(t, s)
 
@@ -54,12 +54,12 @@ func TestACrashWithinTheLastRecordLosesThisCommitAlone(t *testing.T) {
 	for end := whole; end < int64(len(data)); end++ {
 		cut := data[:end:end]
 		reopenTorn(t, scope, cut)
-		// The file system may have allocated space for the rest.
+		// The file system may have allocated space for the rest of the record.
 		reopenTorn(t, scope, append(cut, make([]byte, int64(len(data))-end)...))
 	}
 }
 
-// reopenTorn opens a file whose second commit is cut off, and applies it again.
+// reopenTorn opens a file whose second commit is cut off, and repeats that commit.
 func reopenTorn(t *testing.T, scope int64, data []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.log")
@@ -114,7 +114,7 @@ func TestACommitWhoseSyncFailsIsTakenBackOrUnknown(t *testing.T) {
 	full := errors.New("no space left")
 	for _, c := range []struct {
 		name  string
-		fails int // number of syncs that fail, from the first
+		fails int // number of syncs that fail, starting with the first
 		want  store.CommitOutcome
 	}{{"one sync", 1, store.NotCommitted}, {"that of the repair, too", 2, store.CommitUnknown}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWhatOnlyAnInboxCanDoIsRefused(t *testing.T) {
 	}
 }
 
-// crash closes the file without telling the store, like the end of a process.
+// crash closes the file without the store's knowledge, as if the process had died.
 func crash(t testing.TB, s *Store) {
 	t.Helper()
 	s.writing.Lock()
@@ -200,7 +200,7 @@ func scopeOf(t testing.TB, s *Store, source string) int64 {
 	return number
 }
 
-// begin begins a batch with one mark, and writes its effect if it is fresh.
+// begin begins a batch with one mark. If the message is new, begin also writes the effect.
 func begin(t testing.TB, s *Store, scope int64, id string) (store.Batch[*Tx], store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(context.Background(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}})

@@ -1,13 +1,13 @@
-// Package filestore is a small store for Semel: a map of strings to bytes that lives in
-// memory and in one log file. It shows how little a store needs, and is no database.
+// Package filestore is a small store for Semel: a map from strings to bytes in memory and in one log file.
+// filestore shows how little a store needs. It is not a database.
 //
-// A batch is a transaction. Batches take turns, so a handler reads what is committed and what
-// its own batch wrote. A commit appends one record to the file, with the markers and the
-// values, and syncs it before it is reported. Open reads the records again, and removes one
-// that a crash has cut off.
+// A batch is a transaction. Only one batch is open at a time, so a handler reads committed values and values
+// that its own batch has written. A commit appends one record with markers and values to the file. The
+// commit succeeds after the file is synced. Open reads all records, and removes a last record that a crash
+// has cut off.
 //
-// The store has no inbox, so no message can be parked. A consumer on this store needs a policy that
-// says so, such as ActionHalt; see Example.
+// The store has no inbox, so messages cannot be parked. A consumer with this store needs a configuration
+// without parking, such as ActionHalt; see Example.
 package filestore
 
 import (
@@ -20,40 +20,40 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Errors of the store, for errors.Is.
+// The errors of the store, for errors.Is.
 var (
-	// ErrClosed: the store was closed.
+	// ErrClosed means that the store is closed.
 	ErrClosed = errors.New("filestore: the store is closed")
-	// ErrTxDone: the batch of this transaction has ended.
+	// ErrTxDone means that the batch of the transaction has ended.
 	ErrTxDone = errors.New("filestore: the transaction is over")
-	// ErrNoNumber: the value is not a decimal number.
+	// ErrNoNumber means that the value is not a decimal number.
 	ErrNoNumber = errors.New("filestore: the value is not a number")
-	// ErrTooLong: what a batch writes does not fit into one record.
+	// ErrTooLong means that a batch is too large for one record.
 	ErrTooLong = errors.New("filestore: the batch writes too much")
-	// ErrFile: the file could not be written. The error around it says why.
+	// ErrFile means that the file could not be written. The wrapping error has the cause.
 	ErrFile = errors.New("filestore: the file cannot be written")
-	// ErrCorrupt: the file was changed or damaged. A last record that a crash has cut off is not
-	// an error.
+	// ErrCorrupt means that the file was changed or damaged. A cut-off last record is not an error.
 	ErrCorrupt = errors.New("filestore: the file is damaged")
-	// ErrTurn: the context ended before the call got its turn. The error of a context that a
-	// handler used elsewhere is not wrapped so, and is the handler's own.
+	// ErrTurn means that the context ended before the batch could begin. If a handler's own call fails
+	// because of a context, the error is not wrapped in ErrTurn.
 	ErrTurn = errors.New("filestore: the context has ended before its turn")
 )
 
-// Store is an open file with its contents in memory. It is safe for concurrent use.
+// Store is an open file and its contents in memory. Store is safe for concurrent use.
 type Store struct {
-	// turn is full while a batch is open. Markers and values change only with it.
+	// turn is full while a batch is open. Markers and values change only while turn is full.
 	turn chan struct{}
-	// writing is held while a record is written. It guards log, and scopes change only with it.
+	// writing is held while a record is written. writing guards log and closed. Scopes change only while
+	// writing is held.
 	writing sync.Mutex
 	log     *log
 	closed  bool
-	// mu is held while state changes, and by those who read it with neither of the above.
+	// mu guards state. A goroutine that holds writing or has filled turn may read state without mu.
 	mu    sync.RWMutex
 	state state
 }
 
-// state is what all records of the file add up to.
+// state is the sum of all records in the file.
 type state struct {
 	scopes  map[scopeKey]int64
 	markers map[markerKey]marker
@@ -77,8 +77,8 @@ type marker struct {
 
 var _ store.TxStore[*Tx] = (*Store)(nil)
 
-// Open opens the file of a store, and creates it if it does not exist. Only one process at a
-// time may have it open.
+// Open opens the file of a store. If the file does not exist, Open creates it. Only one process may have the
+// file open at a time.
 func Open(path string) (*Store, error) {
 	s := &Store{turn: make(chan struct{}, 1), state: state{
 		scopes:  map[scopeKey]int64{},
@@ -93,7 +93,7 @@ func Open(path string) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the file. Nothing is committed afterwards; what is called fails with ErrClosed.
+// Close closes the file. Later commits and calls fail with ErrClosed.
 func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -104,7 +104,7 @@ func (s *Store) Close() error {
 	return s.log.close()
 }
 
-// Get returns a committed value, and whether there is one.
+// Get returns the committed value of key. The second result is false if there is no value.
 func (s *Store) Get(key string) ([]byte, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -115,7 +115,8 @@ func (s *Store) Get(key string) ([]byte, bool) {
 // Limits tells the consumer that only one batch can be open at a time.
 func (s *Store) Limits() store.Limits { return store.Limits{SingleWriter: true} }
 
-// Scope returns the number of a scope. A new one is in the file before it is returned.
+// Scope returns the number for a consumer, source and generation. A new number is written to the file before
+// Scope returns.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	key := scopeKey{consumer, source, generation}
 	s.mu.RLock()
@@ -137,7 +138,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return number, err
 }
 
-// Begin waits for its turn and writes the marks into a new batch.
+// Begin waits until no other batch is open, and then begins a batch with the given marks.
 func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark) (store.Batch[*Tx], []store.Verdict, error) {
 	for i := range marks {
 		if err := supported(&marks[i]); err != nil {
@@ -168,7 +169,7 @@ func supported(m *store.Mark) error {
 	return nil
 }
 
-// Classify says what an error means for its batch.
+// Classify returns what an error means for the batch.
 func (s *Store) Classify(err error) store.Class {
 	switch {
 	case err == nil:
@@ -185,12 +186,14 @@ func (s *Store) Classify(err error) store.Class {
 	return store.ClassRetry
 }
 
-// IsStoreFault reports errors that no message can cause: a full disk, or a batch that does not end.
+// IsStoreFault reports whether an error cannot be caused by a message. Examples are a full disk and another
+// batch that does not end.
 func (s *Store) IsStoreFault(err error) bool {
 	return errors.Is(err, ErrFile) || errors.Is(err, ErrTurn)
 }
 
-// enter waits for the turn, and removes what a commit of unknown outcome may have left.
+// enter waits until no other batch is open. enter then removes what a commit with an unknown outcome may
+// have left in the file.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrTurn, err)
@@ -214,8 +217,9 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { <-s.turn }
 
-// write makes a record durable and visible. The caller holds writing, and has the turn for
-// markers and values. After an error it is unknown, or not written.
+// write writes a record to the file and applies it to the state. The caller must hold writing and, for
+// markers and values, must have filled turn. After an error, unknown reports whether the record may have
+// been written.
 func (s *Store) write(r record) (unknown bool, err error) {
 	if s.closed {
 		return false, ErrClosed
@@ -232,7 +236,7 @@ func (s *Store) write(r record) (unknown bool, err error) {
 	return false, nil
 }
 
-// apply adds a record to the state.
+// apply applies a record to the state.
 func (s *state) apply(r record) {
 	for _, c := range r.Scopes {
 		s.scopes[scopeKey{string(c.Consumer), string(c.Source), c.Generation}] = c.Number

@@ -1,5 +1,5 @@
-// Program fulfilment fulfils orders in three steps (reserve, charge, ship), in processes that die. Each step takes
-// effect once, and the next process continues after the last completed step.
+// Program fulfilment fulfils orders in three steps: reserve, charge, ship. The processes die at different
+// steps. Each step takes effect once, and the next process continues after the last completed step.
 package main
 
 import (
@@ -24,7 +24,7 @@ const orders = `{"specversion":"1.0","id":"order-1","source":"shop","type":"plac
 {"specversion":"1.0","id":"order-2","source":"shop","type":"placed","data":{"item":"chair","euro":90}}
 `
 
-// lease is how long the messages of a dead process wait.
+// lease is how long the messages of a dead process wait for another process.
 const lease = time.Second
 
 func main() {
@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// run fulfils the orders in several processes, the first of which die, each at another point. The store stands for a
-// database: it outlives the processes.
+// run fulfils the orders in several processes. The first processes die, each at another step. The store
+// plays the role of a database, because it remains when a process dies.
 func run(ctx context.Context) error {
 	var dead atomic.Bool
 	store := memstore.New(memstore.Fail(func(string) error {
@@ -60,18 +60,18 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// death is the point of a step at which a process dies.
+// death is a step, and a point of the step, at which a process dies.
 type death struct {
 	step  string
 	point faults.Point
 }
 
-// process is one process, which dies at a planned point.
+// process plays the role of a process that dies at the given point.
 func process(ctx context.Context, store *memstore.Store, p *provider, dead *atomic.Bool, dies death) error {
 	dead.Store(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var step atomic.Value // the last step that ran
+	var step atomic.Value // the last executed step
 	plan := faults.Plan{At: func(point faults.Point, _ int) {
 		if point == dies.point && step.Load() == dies.step && dead.CompareAndSwap(false, true) {
 			fmt.Printf("  dies, %s\n", point)
@@ -90,7 +90,7 @@ func process(ctx context.Context, store *memstore.Store, p *provider, dead *atom
 			return nil, tx.Add("ship "+m.Identity.ID, 1)
 		}},
 	}
-	for i := range steps { // only for display
+	for i := range steps { // only for the printed output
 		then := steps[i].Run
 		steps[i].Run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 			step.Store(steps[i].Name)
@@ -113,7 +113,7 @@ func process(ctx context.Context, store *memstore.Store, p *provider, dead *atom
 	return nil
 }
 
-// provider charges once for each key, like real providers while they keep keys.
+// provider charges once for each key, as real providers do while they remember the key.
 type provider struct {
 	asked    int
 	receipts map[string]string

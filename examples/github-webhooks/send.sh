@@ -1,5 +1,5 @@
 #!/bin/sh
-# What GitHub does with a delivery: signs the body, and sends both.
+# Signs a body like GitHub and sends the body with its signature.
 #
 #     ./send.sh DELIVERY BODY
 set -eu

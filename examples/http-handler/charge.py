@@ -1,6 +1,6 @@
 """Charges the card of an order, once for each idempotency key.
 
-Python's standard library alone. Run it, and beside it `semel run`.
+Uses only Python's standard library. Start this program, and then `semel run`.
 """
 
 import base64
@@ -24,13 +24,13 @@ def database():
 
 
 def charge(key, order):
-    """The key and the effect are one transaction: asked again, nothing is charged."""
+    """Writes key and charge in one transaction, so a repeated call charges nothing."""
     with closing(database()) as db, db:
         db.execute("insert or ignore into charges values (?, ?, ?)", (key, order["card"], order["amount"]))
 
 
 def signed(headers, body):
-    """Whether Semel sent this, a moment ago (https://www.standardwebhooks.com)."""
+    """Returns whether Semel signed the request recently (https://www.standardwebhooks.com)."""
     at = headers.get("webhook-timestamp", "0")
     what = f"{headers.get('webhook-id')}.{at}.".encode() + body
     want = "v1," + base64.b64encode(hmac.new(SECRET, what, hashlib.sha256).digest()).decode()
@@ -41,7 +41,7 @@ def signed(headers, body):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # one connection for many calls
-    wbufsize = -1  # an answer is one packet
+    wbufsize = -1  # send a response in one packet
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -49,11 +49,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(401, "The signature does not fit")
         order = json.loads(body)
         if order["amount"] <= 0:
-            return self.answer(422, "There is nothing to charge")  # for good: it is parked
+            return self.answer(422, "There is nothing to charge")  # permanent: Semel parks the message
         try:
             charge(self.headers["Idempotency-Key"], order)
         except sqlite3.OperationalError:
-            return self.answer(503, "The database is busy")  # not now: it is tried again
+            return self.answer(503, "The database is busy")  # temporary: Semel retries
         self.answer(200)
 
     def answer(self, status, title=None):
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    request_queue_size = 128  # connections that come at once; of more than 5, the default, some wait for seconds
+    request_queue_size = 128  # with the default of 5, further new connections can wait for seconds
 
 
 if __name__ == "__main__":

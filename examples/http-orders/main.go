@@ -1,12 +1,12 @@
-// Command http-orders is an API that places orders and charges cards, each once, although
-// its clients repeat their requests.
+// Command http-orders is an API that places orders and charges cards. Each request takes effect once,
+// although clients repeat requests.
 //
 //	go run ./examples/http-orders
 //
-// Orders are placed in the transaction of their key; cards are charged at a company, which
-// is a function of this program, under a leased key. Both lie in memory here, so that it runs
-// without a server. In production give New and NewLeased a store that lasts: PostgreSQL or
-// SQLite (sqlstore, pgxstore), or for leased keys Redis (redisstore).
+// An order is placed in the transaction of the request's key. A card is charged at a company, which is a
+// function of this program, under a leased key. Both stores are in memory, so the example runs without a
+// server. In production, pass durable stores to New and NewLeased: PostgreSQL or SQLite (sqlstore,
+// pgxstore), or Redis (redisstore) for leased keys.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Company charges cards, and remembers a key for a day.
+// Company charges cards and remembers each key for one day.
 type Company interface {
 	Charge(key string) (receipt string, err error)
 }
@@ -89,7 +89,7 @@ func charge(company Company) http.HandlerFunc {
 
 // books is a company whose first response is lost.
 type books struct {
-	mutex    sync.Mutex // guards the rest, because requests are concurrent
+	mutex    sync.Mutex // guards the following fields, because requests are concurrent
 	receipts map[string]string
 	calls    int
 }

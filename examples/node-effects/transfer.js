@@ -1,6 +1,6 @@
-// Decides what a transfer does, and leaves it to Semel to do it once.
+// Decides which bookings a transfer needs. Semel writes the bookings once.
 //
-// Node's own modules alone, and no database. Run it, and beside it `semel run`.
+// Uses only Node's own modules, and no database. Start this program, and then `semel run`.
 "use strict";
 
 const http = require("node:http");
@@ -8,7 +8,7 @@ const http = require("node:http");
 const port = Number(process.env.PORT || 8018);
 const EFFECTS = "application/vnd.semel.effects+json";
 
-// The statements of the policy that are to run, in this order, all or none.
+// Returns the statements of the policy that Semel runs, in this order, in one transaction.
 function effects({ from, to, amount, text }) {
   return [
     { statement: "book", params: { account: from, amount: -amount } },
@@ -24,7 +24,7 @@ function answer(response, status, kind, body) {
 }
 
 function handle(transfer, response) {
-  if (transfer.amount <= 0) { // for good: it is parked
+  if (transfer.amount <= 0) { // permanent: Semel parks the message
     answer(response, 422, "application/problem+json", { title: "There is nothing to transfer" });
   } else {
     answer(response, 200, EFFECTS, { effects: effects(transfer) });

@@ -1,6 +1,6 @@
-"""The other side of examples/notifications: a service that sends mails.
+"""A service that sends mails, for the example notifications.
 
-It keeps the keys under which it has sent: asked again with one, it sends nothing.
+The service stores the key of each mail. A second request with the same key sends nothing.
 """
 
 import json
@@ -20,7 +20,7 @@ def database():
 
 
 def send(key, mail):
-    """The key and the mail are one transaction."""
+    """Writes key and mail in one transaction."""
     with closing(database()) as db, db:
         db.execute("insert into calls values (?)", (key,))
         text = f"your order {mail['order']} over {mail['amount']} is placed"
@@ -29,7 +29,7 @@ def send(key, mail):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # an answer is one packet
+    wbufsize = -1  # send a response in one packet
 
     def do_POST(self):
         mail = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -37,12 +37,12 @@ class Handler(BaseHTTPRequestHandler):
             send(self.headers["Idempotency-Key"], mail)
             self.send_response(204)
         except sqlite3.OperationalError:
-            self.send_response(503)  # not now: it is tried again
+            self.send_response(503)  # temporary: Semel retries
         self.end_headers()
 
 
 class Server(ThreadingHTTPServer):
-    request_queue_size = 128  # connections that come at once; of more than 5, the default, some wait for seconds
+    request_queue_size = 128  # with the default of 5, further new connections can wait for seconds
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Command orders-api is an API that places orders in PostgreSQL. An order is placed once, however often its client
+// Command orders-api is an API that places orders in PostgreSQL. An order is placed once, even if the client
 // repeats the request.
 package main
 
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// serve serves the API until ctx ends, and then finishes the requests in progress.
+// serve serves the API until ctx ends. serve then waits for the requests in progress.
 func serve(ctx context.Context, dsn, listen string) error {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
@@ -68,7 +68,7 @@ func serve(ctx context.Context, dsn, listen string) error {
 	return group.Wait()
 }
 
-// protect is all that is needed to protect an endpoint.
+// protect has all the code that protects an endpoint.
 func protect(ctx context.Context, pool *pgxpool.Pool, mux *http.ServeMux) (*httpkey.Guard, error) {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
@@ -87,7 +87,7 @@ func protect(ctx context.Context, pool *pgxpool.Pool, mux *http.ServeMux) (*http
 
 func report(err error) { log.Print(err) }
 
-// account returns the client; replace it by your own authentication.
+// account returns the client. Replace account with your own authentication.
 func account(r *http.Request) string { return r.Header.Get("X-Account") }
 
 func order(w http.ResponseWriter, r *http.Request) {

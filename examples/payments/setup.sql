@@ -1,12 +1,12 @@
--- The shop's own tables. `semel run` executes this file once (setup: in
--- semel.yaml) and remembers its hash.
+-- The shop's tables. semel.yaml names this file in the key setup, and `semel run`
+-- executes the file once.
 create table accounts (
     id      text primary key,
     balance integer not null
 ) strict;
 
--- What was booked. There is no unique key on purpose: a payment booked twice
--- would stand here twice.
+-- All booked payments. The table has no unique key on purpose: if a payment were
+-- booked twice, the table would show it.
 create table entries (
     payment text not null,
     account text not null references accounts (id),

@@ -1,6 +1,6 @@
-"""Decides what a transfer does, and leaves it to Semel to do it once.
+"""Decides which bookings a transfer needs. Semel writes the bookings once.
 
-Python's standard library alone, and no database. Run it, and beside it `semel run`.
+Uses only Python's standard library, and no database. Start this program, and then `semel run`.
 """
 
 import json
@@ -12,7 +12,7 @@ EFFECTS = "application/vnd.semel.effects+json"
 
 
 def effects(transfer):
-    """The statements of the policy that are to run, in this order, all or none."""
+    """Returns the statements of the policy that Semel runs, in this order, in one transaction."""
     amount = transfer["amount"]
     return [
         {"statement": "book", "params": {"account": transfer["from"], "amount": -amount}},
@@ -23,11 +23,11 @@ def effects(transfer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # one connection for many calls
-    wbufsize = -1  # an answer is one packet
+    wbufsize = -1  # send a response in one packet
 
     def do_POST(self):
         transfer = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if transfer["amount"] <= 0:  # for good: it is parked
+        if transfer["amount"] <= 0:  # permanent: Semel parks the message
             return self.answer(422, "application/problem+json", {"title": "There is nothing to transfer"})
         self.answer(200, EFFECTS, {"effects": effects(transfer)})
 
@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    request_queue_size = 128  # connections that come at once; of more than 5, the default, some wait for seconds
+    request_queue_size = 128  # with the default of 5, further new connections can wait for seconds
 
 
 if __name__ == "__main__":

@@ -19,20 +19,20 @@ type Seal struct {
 	Act store.Act
 	// At is the time of sealing, by the store's clock, with microsecond precision.
 	At time.Time
-	// Keyed reports that Hash was made with a key.
+	// Keyed reports that Hash was computed with a key.
 	Keyed bool
 	// Previous is the Hash of the previous line; zero in the first line.
 	Previous, Hash SealHash
 }
 
-// SealHead describes the last line of a chain of seals. The zero value belongs to an empty chain.
+// SealHead describes the last line of a chain of seals. The zero value describes an empty chain.
 type SealHead struct {
-	// Sequence, Keyed and Hash are those of the last line.
+	// Sequence, Keyed and Hash are copied from the last line.
 	Sequence int64
 	Keyed    bool
 	Hash     SealHash
-	// Proof is a hash of the other fields with the key, if the line is keyed. Proof cannot be forged
-	// without the key.
+	// Proof is a hash of the other fields with the key, if the line is keyed. Nobody can forge Proof without
+	// the key.
 	Proof SealHash
 }
 
@@ -40,62 +40,63 @@ type SealHead struct {
 type Sealing struct {
 	// Key is the key of the hashes; empty means unkeyed hashes.
 	Key []byte
-	// Continue, with a key, seals only if the chain has begun and its last line was written under
-	// this key or under none. Otherwise Seal returns semel.ErrState, so that a database user who
-	// removed lines cannot have the chain made anew. Without Continue, Seal begins a chain if there
-	// is none, and otherwise appends to it, whatever its last line is.
+	// Continue, with a key, seals only if the chain has begun and its last line was written with this key or
+	// without a key. Otherwise Seal returns semel.ErrState, so that a database user who has removed lines
+	// cannot start a new chain. Without Continue, Seal begins a chain if there is none. If there is a chain,
+	// Seal appends to it and does not check its last line.
 	Continue bool
 	// Most is the maximum number of audit records to seal; 0 means 1,000.
 	Most int
-	// Whole searches the whole table for unsealed audit records. Otherwise Seal searches only the records
-	// whose number is not lower than the lowest number in the last SealWindow lines. A record whose
-	// transaction took so long that SealWindow other records were sealed before its commit is found only
-	// with Whole.
+	// Whole makes Seal search the whole table for unsealed audit records. Without Whole, Seal only searches
+	// the records whose number is at least the lowest number in the last SealWindow lines. A transaction may
+	// take so long that SealWindow other records are sealed before its commit; its record is found only with
+	// Whole.
 	Whole bool
-	// At, if not nil, is called by tests between the steps of the transaction, with the number of written
-	// lines.
+	// At, if not nil, is a function of a test. It is called between the steps of the transaction, with the
+	// number of written lines.
 	At func(lines int)
 }
 
-// SealWindow is the number of last lines whose lowest number bounds the search for unsealed audit records, so
-// that a single wrong number does not move the bound.
+// SealWindow is a number of last lines. The lowest number in these lines limits the search for unsealed audit
+// records. With several lines, a single wrong number does not move the limit.
 const SealWindow = 1000
 
 // Sealed is the result of Auditor.Seal.
 type Sealed struct {
 	// Lines is the number of sealed audit records. If Lines is less than Sealing.Most, all records are sealed.
 	Lines int
-	// Elsewhere reports that another process is sealing. Nothing was done.
+	// Elsewhere reports that another process is sealing. Nothing was sealed.
 	Elsewhere bool
 }
 
-// AuditedAct is an audit record with the sequence of its line in the chain; 0 if the record is not sealed.
+// AuditedAct is an audit record with the sequence of its line in the chain. Sequence is 0 if the record is
+// not sealed.
 type AuditedAct struct {
 	store.Act
 	Sequence int64
 }
 
-// AuditedSeal is a line of the chain. Now is the audit record that has this number today; nil if the record does
-// not exist any more.
+// AuditedSeal is a line of the chain. Now is the audit record that has this number now, or nil if the record
+// no longer exists.
 type AuditedSeal struct {
 	Seal
 	Now *store.Act
 }
 
-// Auditor is implemented by an Inbox that seals audit records into a chain, so that changed, removed, reordered
-// and inserted lines can be detected. Audit records are committed without the chain, so that no operator and no
-// handler waits for the chain. Shortly afterwards Seal seals each record once, in the order of the numbers that
-// are visible then.
+// Auditor is implemented by an Inbox that seals audit records into a chain. The chain shows whether lines
+// were changed, removed, reordered or inserted. Audit records are committed without the chain, so that no
+// operator and no handler waits for the chain. Shortly afterwards Seal seals each record once, in the order
+// of the numbers that are visible then.
 type Auditor interface {
 	store.Inbox
-	// Seal seals some audit records in its own transaction. If several processes call Seal, one of them works
-	// and the others return at once. semel.ErrState: the chain has keyed lines and no key was given, or the
-	// chain cannot be continued (Sealing.Continue); nothing is changed.
+	// Seal seals some audit records in its own transaction. If several processes call Seal, one of them seals
+	// and the others return at once. semel.ErrState means that the chain has keyed lines and no key was
+	// given, or that the chain cannot be continued (Sealing.Continue); nothing is changed.
 	Seal(ctx context.Context, o Sealing) (Sealed, error)
 	// SealHead returns the head of the chain: a description of its last line.
 	SealHead(ctx context.Context) (SealHead, error)
-	// Seals returns the lines after this sequence in order. A limit of 0 means 1,000. To read all lines, also
-	// lines with forged numbers, start with math.MinInt64. The same applies to AuditedActs.
+	// Seals returns the lines after this sequence in order. A limit of 0 means 1,000. To read all lines,
+	// including lines with forged numbers, start with math.MinInt64. The same applies to AuditedActs.
 	Seals(ctx context.Context, after int64, limit int) ([]AuditedSeal, error)
 	// AuditedActs returns the audit records after this number in order. A limit of 0 means 1,000.
 	AuditedActs(ctx context.Context, after int64, limit int) ([]AuditedAct, error)

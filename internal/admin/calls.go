@@ -11,15 +11,14 @@ import (
 // Resolution is the finding about a row with an unknown outcome.
 type Resolution uint8
 
-// The resolutions.
 const (
-	// ResolvedDone: the effect exists.
+	// ResolvedDone means that the effect exists.
 	ResolvedDone Resolution = iota + 1
-	// ResolvedNotDone: none of the calls had an effect.
+	// ResolvedNotDone means that none of the calls had an effect.
 	ResolvedNotDone
 )
 
-// String is the resolution's word in commands.
+// String returns the name of the resolution in commands.
 func (r Resolution) String() string {
 	return enum.Name([]string{ResolvedDone: "done", ResolvedNotDone: "not-done"}, r, "Resolution")
 }
@@ -32,14 +31,14 @@ func (r Resolution) Fits() error {
 	return nil
 }
 
-// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Each change
-// is recorded with an audit record, as by an Inbox, whose Result is the Resolution. A Requeuer that is a
-// Resolver rejects, with semel.ErrState, a row that was parked with semel.ReasonOutcomeUnknown, because a
-// retry could repeat the call.
+// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Each
+// change writes an audit record, whose Result is the Resolution. If a Requeuer is a Resolver, it rejects rows
+// that were parked with semel.ReasonOutcomeUnknown (semel.ErrState), because a retry could repeat the call.
 type Resolver interface {
-	// Resolve completes rows and marks them as Applied (ResolvedDone), or clears their calls and makes them
-	// due now with Waiting markers (ResolvedNotDone). The rows must be parked, dead-lettered or waiting for
-	// a retry, and have an unknown outcome. Resolve returns one error for each row, as a Requeuer does.
-	// semel.ErrConflict: the identity is applied, or another row of it waits.
+	// Resolve ends the uncertainty about rows. ResolvedDone completes the rows and marks them as Applied.
+	// ResolvedNotDone clears their calls and makes the rows due now, with Waiting markers. The rows must have
+	// an unknown outcome, and must be parked, dead-lettered or waiting for a retry. Resolve returns one error
+	// for each row, as a Requeuer does. semel.ErrConflict means that the identity is applied, or that another
+	// row of the identity waits.
 	Resolve(ctx context.Context, r Resolution, a store.Act, rows ...store.RowRevision) []error
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Control contains the settings that operators have made for a consumer. With the zero value the
-// consumer runs without limits.
+// Control contains the settings that operators have made for a consumer. The zero value means no pause and no
+// limit.
 type Control struct {
-	// Paused consumers neither fetch from their source nor claim from their inbox.
+	// Paused means that the consumer neither fetches from its source nor claims rows of its inbox.
 	Paused bool
 	// Pause says who last paused or resumed the consumer.
 	Pause Order
@@ -23,22 +23,22 @@ type Control struct {
 // Order says who changed a setting and why. Order is zero if the setting was never changed.
 type Order struct {
 	By, Why string
-	// At is by the store's clock.
+	// At is the time of the change, by the store's clock.
 	At time.Time
 }
 
-// Controls is implemented by a store that keeps the operators' settings of each consumer. Processes
-// read them before they fetch, and then every few seconds. The transaction of each change also writes
-// an audit record (store.Act) without a row, whose Why starts with the consumer's name.
-// After an error nothing has changed, unless the response of a commit was lost.
+// Controls is implemented by a store that keeps the operators' settings of each consumer. Processes read the
+// settings before they fetch, and then every few seconds. The transaction of each change also writes an audit
+// record (store.Act) without a row. The Why of that record starts with the consumer's name. After an error
+// nothing has changed, unless the response of a commit was lost.
 type Controls interface {
-	// Control returns the settings of a consumer; the zero value if there are none.
+	// Control returns the settings of a consumer, or the zero value if there are none.
 	Control(ctx context.Context, consumer string) (Control, error)
-	// Pause pauses or resumes a consumer. Its limit stays.
+	// Pause pauses or resumes a consumer. Pause does not change the limit.
 	Pause(ctx context.Context, consumer string, paused bool, a store.Act) error
-	// Limit sets the maximum number of messages per second for each process of a consumer; 0 means
-	// no limit, and a negative number is an error. A pause stays.
+	// Limit sets the maximum number of messages per second for each process of a consumer. 0 means no limit.
+	// A negative number is an error. Limit does not change a pause.
 	Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error
-	// Consumers returns the sorted names of all consumers that have a scope or settings.
+	// Consumers returns the sorted names of all consumers that have sources or settings in the store.
 	Consumers(ctx context.Context) ([]string, error)
 }

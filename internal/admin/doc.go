@@ -1,4 +1,4 @@
-// Package admin defines what operators and semel itself do with a store beyond processing messages:
-// list and retry rows, edit, erase, replay, rebuild, audit. Only Semel's own stores implement these
-// interfaces, so they can change with every release; package store is the contract for other authors.
+// Package admin defines the uses of a store that are not part of processing messages: to list, retry and edit
+// rows, to erase, replay, rebuild and audit. Only Semel's own stores implement these interfaces, so they can
+// change with every release. For authors of other stores, package store is the contract.
 package admin

@@ -18,25 +18,27 @@ type StoredEdit struct {
 	// Who is the user who made the edit. At is the time of the edit by the store's clock.
 	Who string
 	At  time.Time
-	// Was is the body before the edit; nil unless it was requested, and if it was removed together with
-	// the row's body (Removed).
+	// Was is the body before the edit. Was is nil if bodies were not requested, and if the old body was
+	// removed together with the row's body (Removed).
 	Was     []byte
 	Removed bool
-	// Before and After are the SHA-256 hashes of the bodies; SizeBefore and SizeAfter their lengths.
+	// Before and After are the SHA-256 hashes of the two bodies. SizeBefore and SizeAfter are their lengths.
 	Before, After         [sha256.Size]byte
 	SizeBefore, SizeAfter int
 }
 
 // Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row.
-// The handler gets the new body when the row is retried. The rest of the row stays, including the fingerprint
-// of the producer's message: copies of that message are duplicates before and after the retry, and any other
-// content of the identity, even that of the edit, is a conflict.
+// When the row is retried, the handler gets the new body. The rest of the row is not changed, including the
+// fingerprint of the producer's message. So copies of that message are duplicates before and after the retry.
+// A message with the same identity and any other content is a conflict, even if its content is that of the
+// edit.
 type Editor interface {
 	store.Inbox
 	// Edit replaces the body of a row and keeps the old body. The same transaction writes an audit record
-	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged: the row has another
-	// revision. semel.ErrConflict: the identity, or for a conflict its first content, is applied or waits.
-	// semel.ErrState: MayEdit rejects the edit. After these errors nothing is changed.
+	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another
+	// revision. semel.ErrConflict means that the identity is applied or waits; for a conflict, that the first
+	// content is applied or waits. semel.ErrState means that MayEdit rejects the edit. After these errors
+	// nothing is changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
@@ -45,8 +47,8 @@ type Editor interface {
 // MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// MayEdit returns nil if the body of a row may be replaced by body, and otherwise an error that wraps
-// semel.ErrState and says why not.
+// MayEdit returns nil if the body of a row may be replaced by body. Otherwise the error wraps semel.ErrState
+// and says why the body may not be replaced.
 func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
@@ -68,8 +70,8 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
 }
 
-// EditAct returns an audit record whose Why contains the hashes of both bodies. With a secret the hashes are keyed,
-// so that a short body cannot be guessed from its hash.
+// EditAct returns an audit record whose Why contains the hashes of both bodies. If secret is not nil, the
+// hashes are keyed, so that a short body cannot be guessed from its hash.
 func EditAct(a store.Act, before, after, secret []byte) store.Act {
 	name, h := "sha256", sha256.New()
 	if secret != nil {

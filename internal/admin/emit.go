@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// Emitter is implemented by a store with CallerTx or QueueStore and Leases that can send the outputs of
-// a message again. A row that is written with Mark.Cause is an output of that cause.
+// Emitter is implemented by a store with CallerTx or QueueStore and Leases that can send the outputs of a
+// message again. An output of a message is a row that was written with the message as its Mark.Cause.
 type Emitter interface {
-	// Emit makes the outputs of causes due again under their identities, each in its own transaction,
-	// which is committed when Emit returns. Emit returns counts; outputs that an earlier Emit made
-	// due are not counted again. After an error some outputs are due, and Emit can be called again.
-	// Without causes it only reports whether the store supports it.
+	// Emit makes the outputs of causes due again under their identities, each in its own transaction. When
+	// Emit returns, these transactions are committed. Emit returns counts. An output that an earlier Emit
+	// made due is not counted again. After an error some outputs are due, and Emit can be called again.
+	// Without causes, Emit only reports whether the store supports it.
 	//
-	// An output is made due if its row is completed, its marker is Applied, all its calls have a known
-	// outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and
-	// less than its sender's window has passed since its first call. The row then waits like a row
-	// that was just received, without attempts, and CallStarted.Again informs its sender. A row that
-	// was completed in a transaction has no calls, so an effect in a transaction is never repeated.
+	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all
+	// its calls have a known outcome, its body was not removed, at least EmitOptions.Every has passed since
+	// it ended, and less than its sender's window has passed since its first call. The row then waits like a
+	// row that was just received, without attempts. CallStarted.Again tells the sender that the row is sent
+	// again. A row that was completed in a transaction has no calls, so an effect in a transaction is never
+	// repeated.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 
-// EmitInterval is the minimum time, by the store's clock, between two times that an intent is sent again
-// because of duplicates, however many arrive.
+// EmitInterval is the minimum interval, by the store's clock, at which an intent is sent again because of
+// duplicates. The interval does not depend on the number of duplicates.
 const EmitInterval = time.Minute
 
 // EmitOptions are the options of Emitter.Emit.
@@ -31,8 +32,8 @@ type EmitOptions struct {
 	Causes [][]byte
 	// Every is the minimum time since an output ended, by the store's clock.
 	Every time.Duration
-	// Windows are, by sender, how long its provider remembers a key after the first call. An output of
-	// a sender without a positive window is never too old.
+	// Windows contains, for each sender, how long its provider remembers a key after the first call. If a
+	// sender has no positive window, its outputs are never too old.
 	Windows map[string]time.Duration
 }
 

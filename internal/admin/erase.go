@@ -13,9 +13,9 @@ import (
 
 // ErasureFilter selects identities by their stored data. Zero fields select all.
 type ErasureFilter struct {
-	// Consumers, Sources and IDs are alternatives each.
+	// Consumers, Sources and IDs are lists of alternatives.
 	Consumers, Sources, IDs []string
-	// States, Reason, Type and Header apply to rows. With one of them, identities without a row are not
+	// States, Reason, Type and Header select rows. If one of them is set, identities without a row are not
 	// selected.
 	States []store.RowState
 	Reason semel.Reason
@@ -61,7 +61,6 @@ func (f *ErasureFilter) OfRow(r *store.StoredRow) bool {
 // ErasurePart is a part of an erasure. Erase processes the parts in this order.
 type ErasurePart uint8
 
-// The parts.
 const (
 	// ErasureRows are identities with rows.
 	ErasureRows ErasurePart = iota
@@ -69,11 +68,11 @@ const (
 	ErasureResults
 	// ErasureKeys are leased keys with a result.
 	ErasureKeys
-	// ErasureDone: the erasure is complete.
+	// ErasureDone means that the erasure is complete.
 	ErasureDone
 )
 
-// String is the part's name.
+// String returns the name of the part.
 func (p ErasurePart) String() string {
 	return enum.Name([]string{ErasureRows: "rows", ErasureResults: "results", ErasureKeys: "keys", ErasureDone: "done"}, p, "ErasurePart")
 }
@@ -81,8 +80,8 @@ func (p ErasurePart) String() string {
 // ErasureMark is a position in an erasure. The zero value is its start.
 type ErasureMark struct {
 	Part   ErasurePart
-	Number int64  // of the last row, or the scope of the last result
-	ID     []byte // of the last result, or the last key
+	Number int64  // number of the last row, or number of the source of the last result
+	ID     []byte // id of the last result, or the last key
 }
 
 // Erasing is the argument of Eraser.Erase.
@@ -90,30 +89,31 @@ type Erasing struct {
 	Filter ErasureFilter
 	// After is Erased.Next of the previous call.
 	After ErasureMark
-	// Most is the maximum number of rows, results or keys that the call examines; 0 means 50. Copies of
-	// these messages wait for the transaction.
+	// Most is the maximum number of rows, results or keys that the call examines; 0 means 50. Processes that
+	// handle copies of these messages wait for the transaction.
 	Most int
-	// DryRun only counts. An identity that is selected itself and also as an output of a selected identity
-	// may be counted twice in different calls.
+	// DryRun means that Erase only counts. If an identity is selected itself and is also an output of a
+	// selected identity, different calls may count the identity twice.
 	DryRun bool
-	// Act contains who and why for the audit record that Erase writes for each identity.
+	// Act contains who and why. Erase writes both into the audit record of each identity.
 	Act store.Act
 }
 
 // Erased is the result of Eraser.Erase.
 type Erased struct {
 	Next ErasureMark
-	// Identities is the number of erased identities. Rows, Results and Keys count their data.
+	// Identities is the number of erased identities. Rows, Results and Keys are the numbers of their erased
+	// rows, results and leased keys.
 	Identities, Rows, Results, Keys int64
-	// Left are selected identities of which nothing was erased.
+	// Left contains the selected identities of which nothing was erased.
 	Left []ErasureLeft
 }
 
 // ErasureLeft is an identity of which nothing was erased.
 type ErasureLeft struct {
 	Key semel.Key
-	// Row is the row that prevents the erasure, and State its state; 0 if unknown. Row may belong to
-	// an output of the message.
+	// Row is the number of the row that prevents the erasure, or 0 if it is unknown. State is the state of
+	// that row. The row may belong to an output of the message.
 	Row   int64
 	State store.RowState
 	Why   ErasureWhy
@@ -122,39 +122,38 @@ type ErasureLeft struct {
 // ErasureWhy is the reason why nothing of an identity was erased.
 type ErasureWhy string
 
-// The reasons.
 const (
-	// ErasureUnfinished: a row has not ended; discard it first.
+	// ErasureUnfinished means that a row has not ended. Discard the row first.
 	ErasureUnfinished ErasureWhy = "unfinished"
-	// ErasureBusy: another transaction is writing a row; erase again.
+	// ErasureBusy means that another transaction is writing a row. Erase again later.
 	ErasureBusy ErasureWhy = "busy"
-	// ErasureNewer: the row has a state of a newer release.
+	// ErasureNewer means that the row has a state that only a newer release knows.
 	ErasureNewer ErasureWhy = "of a newer release"
-	// ErasureUnreadable: only a hash of the id is stored, so that outputs cannot be found, or the filter
-	// uses headers and they cannot be read.
+	// ErasureUnreadable means that only a hash of the id is stored, so that outputs cannot be found, or that
+	// the filter uses headers and the headers cannot be read.
 	ErasureUnreadable ErasureWhy = "unreadable"
 )
 
 // Eraser is implemented by an Inbox that can erase the contents of messages. The identity, its marker and its
-// fingerprint stay, so that copies are still recognised as duplicates.
+// fingerprint are kept, so that copies are still recognised as duplicates.
 type Eraser interface {
 	// Erase erases some of the selected identities in its own transaction and returns its position in
-	// Erased.Next. Each identity is erased completely or not at all:
+	// Erased.Next. Each identity is erased completely or not at all. Erase erases:
 	//
-	//   - of all its rows, including conflicts: body, key, headers, attributes except the type, errors and
-	//     steps
-	//   - its result, and the result of its leased key
+	//   - body, key, headers, attributes except the type, errors and steps of all rows of the identity,
+	//     including conflicts
+	//   - the result of the identity, and the result of its leased key
 	//   - the same data in the other generations of its consumer
 	//   - the same data of its outputs, such as intents
 	//
-	// Erased rows have reason "erased" and StoredRow.BodyRemoved. Erase does not wait for transactions
-	// that write one of the rows; such identities are left.
+	// Erased rows have the reason "erased" and StoredRow.BodyRemoved. If another transaction is writing one
+	// of the rows, Erase does not wait, and the identity is not erased (ErasureBusy).
 	//
 	// Erase writes an audit record for each identity, with the number of the identity's first row. If the
 	// identity has no row, the number is 0 and the record's Result is a hash of the identity.
 	Erase(ctx context.Context, o Erasing) (Erased, error)
 	// Scrub removes old versions of changed rows from the database files, as far as the database supports
-	// it. With whole it rewrites tables, which takes long and may block writers; otherwise it does only
-	// what is cheap.
+	// that. If whole is set, Scrub rewrites tables, which takes long and may block writers. Otherwise Scrub
+	// does only cheap work.
 	Scrub(ctx context.Context, whole bool) error
 }

@@ -15,12 +15,13 @@ import (
 type StoredGeneration struct {
 	Number int64
 	State  generations.State
-	// Since is the time of its last change of state and Opened that of its creation, by the store's clock.
+	// Since is the time of the last change of state. Opened is the time of creation. Both are by the store's
+	// clock.
 	Since, Opened time.Time
-	// By and Why say who opened it and why; empty for the first generation.
+	// By says who opened the generation, and Why says why. Both are empty for the first generation.
 	By, Why string
-	// Fenced is the remaining time of its fence, during which no batch may use it, while a switch is in
-	// progress.
+	// Fenced is the remaining time of the generation's fence, which exists during a switch. No batch may use
+	// a fenced generation.
 	Fenced time.Duration
 }
 
@@ -29,36 +30,37 @@ const LongestFence = 10 * time.Minute
 
 // Generations is implemented by a store that keeps the generations of consumers. A batch with
 // TxOptions.Working begins and commits only while its generation has the required state and is not fenced.
-// Otherwise Begin returns generations.ErrNotUsable, which is of ClassDown, and no transaction is open.
+// Otherwise Begin returns generations.ErrNotUsable, which has ClassDown, and no transaction is open.
 //
-// The records of a generation are stored under its own consumer name, see GenerationName.
+// The records of a generation are stored under the consumer name that GenerationName returns.
 type Generations interface {
-	// Generations returns the generations of a consumer by number. If a fence ends later than
-	// LongestFence from now, because the store's clock was ahead when it was set, Generations
-	// shortens it to LongestFence.
+	// Generations returns the generations of a consumer in the order of their numbers. If the store's clock
+	// was ahead when a fence was set, the fence may end later than LongestFence from now. Generations then
+	// shortens the fence to LongestFence.
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
-	// BeginGenerations makes generation 0 the active one of a consumer that has none.
+	// BeginGenerations creates generation 0 as the active generation of a consumer that has no generations.
 	BeginGenerations(ctx context.Context, consumer string) error
-	// OpenGeneration creates the next generation in GenerationBuilding and returns its number.
-	// OpenGeneration records a. semel.ErrState: another generation is being built, or the
-	// consumer has no generations; nothing is changed.
+	// OpenGeneration creates the next generation in GenerationBuilding and returns its number. OpenGeneration
+	// also writes the audit record a. semel.ErrState means that another generation is being built, or that the consumer has
+	// no generations; nothing is changed.
 	OpenGeneration(ctx context.Context, consumer string, a store.Act) (number int64, err error)
-	// FenceGeneration fences a building or active generation for this duration, at most LongestFence,
-	// by the store's clock, and returns after all batches that began before have ended. No batch may
-	// use a fenced generation. After an error the fence may exist; LiftFences removes it.
-	// semel.ErrState: the generation has another state or is fenced already; nothing is changed.
+	// FenceGeneration fences a building or active generation for the duration most, at most LongestFence, by
+	// the store's clock. It returns after all batches that began before the fence have ended. No batch may
+	// use a fenced generation. After an error the fence may exist; LiftFences removes it. semel.ErrState
+	// means that the generation has another state or is fenced already; nothing is changed.
 	FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error
 	// LiftFences removes the fences of all generations of a consumer.
 	LiftFences(ctx context.Context, consumer string) error
 	// SwitchGeneration makes the building generation active and the active generation old, in one
-	// transaction. Both must be fenced until the commit. SwitchGeneration records a.
-	// semel.ErrState: they are not fenced; nothing is changed.
+	// transaction. Both generations must be fenced until the commit. SwitchGeneration writes a as an audit
+	// record. semel.ErrState means that they are not fenced; nothing is changed.
 	SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error
-	// EndGeneration sets a building or old generation to GenerationDropped and records a.
-	// semel.ErrState: it has another state; nothing is changed.
+	// EndGeneration sets a building or old generation to GenerationDropped and writes a as an audit record.
+	// semel.ErrState means that the generation has another state; nothing is changed.
 	EndGeneration(ctx context.Context, consumer string, number int64, a store.Act) error
-	// ForgetGeneration removes up to most records of a dropped generation and returns their number. If
-	// it is less than most, none are left. semel.ErrState: the generation is not dropped.
+	// ForgetGeneration removes up to most records of a dropped generation and returns the number of removed
+	// records. If that number is less than most, no records are left. semel.ErrState means that the
+	// generation is not dropped.
 	ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error)
 }
 
@@ -74,7 +76,7 @@ func GenerationName(consumer string, number int64) string {
 	return fmt.Sprintf("%s%s%d", consumer, generationMark, number)
 }
 
-// GenerationOf returns the parts of a GenerationName.
+// GenerationOf returns the consumer and the number that GenerationName has combined.
 func GenerationOf(name string) (consumer string, number int64) {
 	at := strings.LastIndex(name, generationMark)
 	if at < 1 {

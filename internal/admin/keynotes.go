@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another
-// process can finish it, and can find abandoned claims.
+// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another process
+// can finish the request. It can also find abandoned claims.
 type RequestStore interface {
-	// SaveRequest stores a note of 1 to MaxKeyResult bytes with a valid claim and replaces an earlier
-	// note. The note is kept, also for later claims, until every claim has a known outcome.
-	// ErrClaimLost is returned as by ExtendKey.
+	// SaveRequest stores a note of 1 to MaxKeyResult bytes with a valid claim and replaces an earlier note. A
+	// note is the stored request. The note is kept, also for later claims, until every claim has a known
+	// outcome. SaveRequest returns ErrClaimLost in the same cases as ExtendKey.
 	SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error
-	// AbandonedKeys scans a page of keys and returns those of a consumer that have a note, have no
-	// known outcome, and whose lease ended AbandonedKeysQuery.Quiet ago or earlier.
+	// AbandonedKeys reads a page of keys. It returns the keys of the consumer that have a note and no known
+	// outcome, and whose lease ended at least AbandonedKeysQuery.Quiet ago.
 	AbandonedKeys(ctx context.Context, of AbandonedKeysQuery) (AbandonedKeys, error)
 }
 
@@ -37,7 +37,7 @@ type AbandonedKeysQuery struct {
 	Quiet time.Duration
 	// After is AbandonedKeys.Next of the previous page; nil for the first page.
 	After []byte
-	// Most is the number of keys to scan, of all consumers; at least 1.
+	// Most is the number of keys to read, of all consumers; at least 1.
 	Most int
 }
 
@@ -51,7 +51,7 @@ type AbandonedKeys struct {
 // AbandonedKey is a key whose last claim was not ended before its lease ended.
 type AbandonedKey struct {
 	Key semel.Key
-	// Note is nil if it was encrypted with a key that the store does not have any more.
+	// Note is nil if it was encrypted with a key that the store no longer has.
 	Note []byte
 	// Started is the number of claims.
 	Started int

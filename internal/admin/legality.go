@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refusal is an error with its own text that wraps another error.
+// refusal is an error with a text that wraps another error without showing its text.
 type refusal struct {
 	text string
 	is   error
@@ -22,28 +22,28 @@ func (r *refusal) Unwrap() error { return r.is }
 // Verb is an operator's command that changes rows.
 type Verb string
 
-// The commands.
 const (
 	// Retry makes a row due now, so that a running consumer processes it.
 	Retry Verb = "retry"
-	// Send makes an intent due now, also one that was suppressed.
+	// Send makes an intent due now, even if the intent was suppressed.
 	Send Verb = "send"
-	// Release ends the claim of a row in progress, and makes a received row due now that is due later.
+	// Release ends the claim of a row in progress. If a received row is due later, Release makes it due now.
 	Release Verb = "release"
-	// Discard closes a row without an effect, Reopen parks it again.
+	// Discard closes a row without an effect. Reopen parks a discarded row again.
 	Discard Verb = "discard"
 	Reopen  Verb = "reopen"
 	// Edit replaces the payload of a row.
 	Edit Verb = "edit"
-	// Skip removes a row from its line, so that the rows behind it can be processed.
+	// Skip removes a row from its line (the rows of a key or lane), so that the rows behind it can be
+	// processed.
 	Skip Verb = "skip"
-	// Resolve records the outcome of calls that was unknown.
+	// Resolve records the outcome of calls whose outcome was unknown.
 	Resolve Verb = "resolve"
-	// Suppress keeps an intent from being sent until an operator sends it.
+	// Suppress makes an intent wait until an operator sends it.
 	Suppress Verb = "suppress"
 )
 
-// Event returns what the command does to a row in state s.
+// Event returns the event that the command causes for a row in state s.
 func (v Verb) Event(s store.RowState) store.RowEvent {
 	switch v {
 	case Retry, Send:
@@ -74,8 +74,8 @@ func (v Verb) Recorded() string {
 // MakesDue reports whether the command makes rows due.
 func (v Verb) MakesDue() bool { return v == Retry || v == Send || v == Release }
 
-// From returns the states in which the command can change a row; nil for Skip, because Skip does not depend on
-// the state alone.
+// From returns the states in which the command can change a row. From returns nil for Skip, because Skip does
+// not depend on the state alone.
 func (v Verb) From() (all []store.RowState) {
 	if v == Skip {
 		return nil
@@ -89,9 +89,9 @@ func (v Verb) From() (all []store.RowState) {
 	return all
 }
 
-// May returns nil if the command v may change a row. May calls MayAct or MaySkip, and checks three rules of the
-// commands: retry does not send a suppressed intent, no command retries a message without an identity of its own,
-// and skip changes only the first row of a line.
+// May returns nil if the command v may change a row. May calls MayAct or MaySkip, and also checks three rules
+// of commands: retry does not send a suppressed intent; no command retries a message without a usable
+// identity; skip changes only the first row of a line.
 func (v Verb) May(r *store.StoredRow, due bool) error {
 	switch {
 	case v == Retry && r.Reason == reasonname.Suppressed && r.State == store.StateParked:
@@ -110,12 +110,13 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	return err
 }
 
-// MayAct returns nil if a row allows an operator's change with this event. Otherwise the error wraps semel.ErrState
-// and says why not and what to do. due reports that a waiting row is due already: then the error for RowRetried is
-// ErrDueAlready. MayAct does not know the other rows of the identity; MayRun judges those.
+// MayAct returns nil if an operator may change a row with this event. Otherwise the error wraps
+// semel.ErrState and says why the change is not allowed, and what to do. due means that a waiting row is due
+// already; the error for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the
+// identity; MayRun checks these rows.
 //
-// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked, so that
-// both refuse the same rows with the same words.
+// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked.
+// So both reject the same rows with the same text.
 func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {
@@ -151,7 +152,7 @@ func refuse(r *store.StoredRow, why string) error {
 	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
 }
 
-// illegal says why the state of a row does not allow an event, and which command does.
+// illegal says why the state of a row does not allow an event, and which command does allow it.
 func illegal(e store.RowEvent, r *store.StoredRow) string {
 	is := fmt.Sprintf("it is %s", StateOf(r.State))
 	switch {
@@ -175,7 +176,7 @@ func illegal(e store.RowEvent, r *store.StoredRow) string {
 	return is
 }
 
-// notRetried says why a row is not made due, and which command helps.
+// notRetried says why a row cannot be made due, and which command helps.
 func notRetried(r *store.StoredRow) string {
 	switch {
 	case r.State == store.StateReceived:
@@ -192,7 +193,7 @@ func notRetried(r *store.StoredRow) string {
 	return ""
 }
 
-// neverRuns says why a row whose message has no identity of its own is not run again, and what to do.
+// neverRuns says why a row without a usable identity is not run again, and what to do.
 func neverRuns(reason semel.Reason) string {
 	switch reason {
 	case semel.ReasonTooLarge:

@@ -7,19 +7,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StoredMarker is the stored marker of an identity. Markers are small because they are kept for long, so
-// they do not contain where the message came from.
+// StoredMarker is the stored marker of an identity. Markers are kept for a long time and must be small, so a
+// marker does not contain the place from which the message came.
 type StoredMarker struct {
 	Outcome store.Outcome
 	// At is the time of the last change, by the store's clock.
 	At time.Time
-	// Fingerprint is the fingerprint of the marked content; zero if none is stored.
+	// Fingerprint is the fingerprint of the marked content, or zero if none is stored.
 	Fingerprint semel.Fingerprint
 }
 
-// Owner returns the row to which the marker belongs, or nil if no row has the marker's
-// content. If several rows have that content, Owner prefers a row whose state matches the
-// marker's outcome, and then a row that is not a conflict.
+// Owner returns the row to which the marker belongs, or nil if no row has the marker's content. If several
+// rows have that content, Owner prefers a row whose state matches the marker's outcome. If there are several
+// such rows, Owner prefers a row that is not a conflict.
 func (m StoredMarker) Owner(rows []store.StoredRow) *store.StoredRow {
 	var owner *store.StoredRow
 	better := func(r *store.StoredRow) bool {

@@ -12,7 +12,6 @@ import (
 // ReplayKind is the kind of a replay.
 type ReplayKind string
 
-// The kinds.
 const (
 	// ReplayAgain replays into the active generation, where only missing messages are applied.
 	ReplayAgain ReplayKind = "again"
@@ -23,15 +22,16 @@ const (
 // ReplayState is the state of a replay.
 type ReplayState string
 
-// The states.
 const (
-	// ReplayRunning: it has started and not ended. Replay.Left says whether a process runs it.
+	// ReplayRunning means that the replay has started and has not ended. Replay.Left says whether a process
+	// runs it.
 	ReplayRunning ReplayState = "running"
-	// ReplayStopping: an operator stopped it, and its process has not noticed yet.
+	// ReplayStopping means that an operator has stopped the replay, and that its process has not noticed that
+	// yet.
 	ReplayStopping ReplayState = "stopping"
-	// ReplayStopped: it was stopped and can be resumed.
+	// ReplayStopped means that the replay was stopped and can be resumed.
 	ReplayStopped ReplayState = "stopped"
-	// ReplayDone: it is complete.
+	// ReplayDone means that the replay is complete.
 	ReplayDone ReplayState = "done"
 )
 
@@ -43,42 +43,45 @@ type Replay struct {
 	Number   int64
 	Consumer string
 	Kind     ReplayKind
-	// Generation is 0 with ReplayAgain.
+	// Generation is the generation that a rebuild fills. Generation is 0 with ReplayAgain.
 	Generation int64
 	// Effects allows effects outside of the store.
 	Effects bool
-	// Start says who started it and why; Stop says who last stopped it.
+	// Start says who started the replay, and why. Stop says who last stopped the replay, and why.
 	Start, Stop Order
 	State       ReplayState
-	// Left is the remaining lease of the process that runs it, by the store's clock; 0 if none does.
+	// Left is the remaining lease of the process that runs the replay, by the store's clock. Left is 0 if no
+	// process runs it.
 	Left time.Duration
-	// Saved is the time of the last SaveReplay, Ended the time when it ended; zero if it did not.
+	// Saved is the time of the last SaveReplay. Ended is the time when the replay ended, or zero if it has
+	// not ended.
 	Saved, Ended time.Time
 	Progress     ReplayProgress
 }
 
 // ReplayProgress is the range and the progress of a replay.
 type ReplayProgress struct {
-	// Range describes what is replayed.
+	// Range describes the messages that are replayed.
 	Range string       `json:"range,omitempty"`
 	Lanes []ReplayLane `json:"lanes,omitempty"`
-	// Since (inclusive) and Until (exclusive), if not zero, limit the time of the messages, if offsets do
-	// not.
+	// Since (inclusive) and Until (exclusive), if not zero, limit the time of the messages. They are used if
+	// offsets do not limit the range.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Counts are the counts of messages up to After in each lane. Prediction is the result of the preview.
+	// Counts contains the counts of messages up to After in each lane. Prediction is the result of the
+	// preview.
 	Counts     ReplayCounts  `json:"counts,omitzero"`
 	Prediction *ReplayCounts `json:"predicted,omitempty"`
 }
 
 // ReplayLane is the progress of a replay in one lane.
 type ReplayLane struct {
-	// Lane is the source's name of the lane. Is identifies it, such as a topic's id or a hash of the end of a
-	// file.
+	// Lane is the source's name of the lane. Is identifies the lane, for example by a topic's id or by a hash
+	// of the end of a file.
 	Lane string `json:"lane"`
 	Is   string `json:"is,omitempty"`
-	// From is the offset of the first message and To the offset after the last. Messages after offset After
-	// are not settled yet; After starts below From.
+	// From is the offset of the first message. To is the offset after the last message. Messages after offset
+	// After are not acked yet. After starts below From.
 	From  int64 `json:"from"`
 	To    int64 `json:"to"`
 	After int64 `json:"after"`
@@ -88,61 +91,64 @@ type ReplayLane struct {
 type ReplayCounts struct {
 	// Read counts all messages.
 	Read int64 `json:"read"`
-	// Applied messages were applied by the replay. Skipped messages had ended before or are processed
-	// elsewhere.
+	// Applied counts messages that the replay has applied. Skipped counts messages that had ended before, or
+	// that another process handles.
 	Applied int64 `json:"applied"`
 	Skipped int64 `json:"skipped"`
-	// Conflicts have another content than the message that ended before.
+	// Conflicts counts messages with other content than the message that ended before.
 	Conflicts int64 `json:"conflicts"`
-	// Received and Waiting messages are in the inbox and are processed later.
+	// Received and Waiting count messages that are in the inbox and are processed later.
 	Received     int64 `json:"received"`
 	Waiting      int64 `json:"waiting"`
 	Parked       int64 `json:"parked"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
-	// Foreign messages are not selected by the consumer's filter.
+	// Foreign counts messages that the consumer's filter does not select.
 	Foreign int64 `json:"foreign"`
-	// TooOld messages are older than the policy allows, and Timeless messages have no timestamp to check
-	// that. Neither are given to the consumer.
+	// TooOld counts messages that are older than the policy allows. Timeless counts messages that have no
+	// timestamp. The consumer gets neither.
 	TooOld   int64 `json:"too_old"`
 	Timeless int64 `json:"timeless"`
 	// Unknown, in a prediction, counts messages whose outcome cannot be predicted.
 	Unknown int64 `json:"unknown,omitempty"`
 }
 
-// The errors of Replays. Each wraps semel.ErrState, and nothing was changed.
+// The errors of Replays. Each error wraps semel.ErrState and means that nothing was changed.
 var (
-	// ErrReplayOpen: another replay of the consumer in this generation has not ended.
+	// ErrReplayOpen means that another replay of the consumer in this generation has not ended.
 	ErrReplayOpen = fmt.Errorf("another replay of the consumer has not ended: %w", semel.ErrState)
-	// ErrReplayHeld: another process runs it.
+	// ErrReplayHeld means that another process runs the replay.
 	ErrReplayHeld = fmt.Errorf("another process runs the replay: %w", semel.ErrState)
-	// ErrReplayEnded: the replay has ended.
+	// ErrReplayEnded means that the replay has ended.
 	ErrReplayEnded = fmt.Errorf("the replay has ended: %w", semel.ErrState)
-	// ErrNoReplay: there is no replay with this number.
+	// ErrNoReplay means that there is no replay with this number.
 	ErrNoReplay = fmt.Errorf("there is no replay of this number: %w", semel.ErrState)
 )
 
-// Replays is implemented by a store that keeps the replays of its consumers. One process at a time runs a replay,
-// with a token and a lease by the store's clock. A consumer has at most one replay per generation that has not
-// ended. The transaction of each change also writes an audit record (store.Act) without a row, whose Why starts
-// with the consumer's name.
+// Replays is implemented by a store that keeps the replays of its consumers. One process at a time runs a
+// replay, with a token and a lease by the store's clock. A consumer has at most one replay per generation
+// that has not ended. The transaction of each change also writes an audit record (store.Act) without a row.
+// The Why of that record starts with the consumer's name.
 type Replays interface {
 	// NewReplay starts a replay with the Consumer, Kind, Generation, Effects and Progress of r and returns
-	// its number. ErrReplayOpen: a replay of the consumer has not ended.
+	// its number. ErrReplayOpen means that a replay of the consumer has not ended.
 	NewReplay(ctx context.Context, r Replay, t store.Token, lease time.Duration, a store.Act) (int64, error)
-	// TakeReplay gives a replay that no process runs to the caller with this token.
+	// TakeReplay assigns a replay that no process runs to the caller, with this token.
 	TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (Replay, error)
-	// SaveReplay stores the progress, extends the lease and returns the state: ReplayStopping if the caller
-	// should stop. ErrClaimLost: the replay has another token or has ended; nothing is stored.
+	// SaveReplay stores the progress, extends the lease and returns the state. ReplayStopping means that the
+	// caller should stop. ErrClaimLost means that the replay has another token or has ended; nothing is
+	// stored.
 	SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p ReplayProgress) (ReplayState, error)
-	// EndReplay ends the replay as ReplayDone or ReplayStopped. ErrClaimLost is returned as by SaveReplay.
+	// EndReplay ends the replay as ReplayDone or ReplayStopped. EndReplay returns ErrClaimLost in the same
+	// cases as SaveReplay.
 	EndReplay(ctx context.Context, number int64, t store.Token, s ReplayState, p ReplayProgress, a store.Act) error
-	// StopReplay stops the replay: at once if no process runs it, otherwise its process notices with the next
-	// SaveReplay. ErrReplayEnded: the replay has ended or is stopped.
+	// StopReplay stops the replay. If no process runs the replay, it stops at once. Otherwise its process
+	// notices the stop with the next SaveReplay. ErrReplayEnded means that the replay has ended or is
+	// stopped.
 	StopReplay(ctx context.Context, number int64, a store.Act) (Replay, error)
 	// Replay returns a replay, or ErrNoReplay.
 	Replay(ctx context.Context, number int64) (Replay, error)
-	// ReplaysOf returns the replays of a consumer, or of all consumers with "", newest first. A limit of 0
-	// means 1,000.
+	// ReplaysOf returns the replays of a consumer, newest first. If consumer is "", ReplaysOf returns the
+	// replays of all consumers. A limit of 0 means 1,000.
 	ReplaysOf(ctx context.Context, consumer string, limit int) ([]Replay, error)
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State is the state of a message as operators read and write it. Several stored states can be one State.
+// State is the state of a message as operators see it. Several stored states can be one State.
 type State string
 
-// The states, in the order in which they are listed.
 const (
-	// Waiting: the message waits for its first attempt, or for the next one.
+	// Waiting means that the message waits for its first or its next attempt.
 	Waiting State = "waiting"
 	Running State = "running"
-	// Blocked: it waits for an earlier version of its stream, or for the row before it in its line.
+	// Blocked means that the message waits for an earlier version of its stream, or for an earlier row of its
+	// key or partition.
 	Blocked   State = "blocked"
 	Parked    State = "parked"
 	Dead      State = "dead"
@@ -37,7 +37,7 @@ func StateOf(s store.RowState) State {
 	return State(s)
 }
 
-// Stored returns the stored states of s; nil if there are none.
+// Stored returns the stored states that s stands for, or nil if there are none.
 func (s State) Stored() []store.RowState {
 	switch s {
 	case Waiting:

@@ -12,12 +12,13 @@ type StoredStream struct {
 	Consumer, Source string
 	Generation       int64
 	Name             string
-	// Last is the last version that was applied or skipped. Last is -1 for a stream that starts
-	// with its first message if only duplicates were delivered so far.
+	// Last is the last version that was applied or skipped. Last is -1 if the stream starts with its first
+	// message and only duplicates were delivered so far.
 	Last int64
-	// Blocked is the number of rows that wait for an earlier version or were parked because it did
-	// not arrive in time. First is their smallest version, Row the number of its row, and Oldest
-	// the time when the first of them was received, by the store's clock.
+	// Blocked is the number of rows that wait for an earlier version, or that were parked because the earlier
+	// version did not arrive in time. First is the smallest version of these rows. Row is the number of the
+	// row with version First. Oldest is the time when the first of these rows was received, by the store's
+	// clock.
 	Blocked    int64
 	First, Row int64
 	Oldest     time.Time
@@ -32,15 +33,15 @@ type StreamFilter struct {
 	Limit int
 }
 
-// Streams is implemented by an Inbox with Leases that keeps the versions of streams. The commit that
-// applies a version unblocks the rows that wait for it. Blocked rows can also be claimed after the
-// maximum wait that was set when they were written.
+// Streams is implemented by an Inbox with Leases that keeps the versions of streams. The commit that applies
+// a version unblocks the rows that wait for that version. A blocked row can also be claimed after its maximum
+// wait, which was set when the row was written.
 type Streams interface {
 	// Streams returns streams by consumer, source and name.
 	Streams(ctx context.Context, f StreamFilter) ([]StoredStream, error)
-	// SkipTo moves a stream from its last version to a later one, as if the versions between them had
-	// been applied, and unblocks the rows that wait for them. semel.ErrChanged: the stream is not
-	// at that version any more or does not exist; nothing is changed. The act is recorded with the
-	// first blocked row.
+	// SkipTo moves a stream from its last version to a later version, as if the versions between them had
+	// been applied, and unblocks the rows that wait for them. semel.ErrChanged means that the stream is no
+	// longer at that version or does not exist; nothing is changed. The audit record names the first blocked
+	// row.
 	SkipTo(ctx context.Context, s StoredStream, to int64, a store.Act) error
 }

@@ -20,14 +20,14 @@ type Options struct {
 	Values                                 map[string]string
 }
 
-// Adoption is an adopted table that meets the requirements, and the texts for its statements.
+// Adoption is an adopted table that meets the requirements, with the texts for its statements.
 type Adoption struct {
 	Options
 	table  *Table
 	id     *Column
-	source *Column // nil if the table has no column for it
+	source *Column // nil if the table has no column for sources
 	names  *strings.Replacer
-	// owner is the text that two consumers must not have in common.
+	// owner is the text by which the table is owned. Two consumers must not have the same owner.
 	owner string
 
 	db     Database
@@ -57,7 +57,8 @@ func (a *Adoption) Name() string { return a.table.Name }
 // Statement replaces the placeholders in the text of a statement.
 func (a *Adoption) Statement(text string) string { return a.names.Replace(text) }
 
-// Missing wraps the error of a mark that was not written although no marker exists, and says what to look for.
+// Missing wraps the error of a marker that was not written although no marker exists. The new error says what
+// to look for.
 func (a *Adoption) Missing(err error) error {
 	return fmt.Errorf("%w: look for a trigger or a rule on the adopted table %s that keeps rows out, and remove it", err, a.table.Name)
 }
@@ -86,7 +87,7 @@ func plan(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string
 	return a, a.inspect(ctx)
 }
 
-// fill chooses the value of each column of a row, and puts the columns into the statements.
+// fill determines the value of each column of a row, and writes the columns into the statements.
 func (a *Adoption) fill(d *dialect) error {
 	values := map[string]string{}
 	for name, value := range a.Values {
@@ -123,7 +124,7 @@ func (a *Adoption) fill(d *dialect) error {
 	return nil
 }
 
-// fillConsumer chooses the value of the consumer's column.
+// fillConsumer determines the value of the consumer's column.
 func (a *Adoption) fillConsumer(d *dialect, values map[string]string) error {
 	a.owner = a.table.Name
 	if a.ConsumerColumn == "" {
@@ -161,9 +162,9 @@ func (a *Adoption) key(values map[string]string) (columns, same string) {
 	return strings.Join(names, ", "), strings.Join(equal, " and ")
 }
 
-// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all schemas of
-// the search_path. For some built-in types, such as varchar, it has none of its own, so that other schemas could
-// define one.
+// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all
+// schemas of the search_path. For some built-in types, such as varchar, PostgreSQL has no operator of its
+// own, so another schema could define one.
 func (c *Column) equals() string {
 	if c.BuiltIn {
 		return "operator(pg_catalog.=)"
@@ -195,8 +196,8 @@ func (t *Table) row(values map[string]string) (columns, all string, err error) {
 	return strings.Join(names, ", "), strings.Join(texts, ", "), nil
 }
 
-// inspect checks the unique key, the privileges, and whether the table survives a crash of the server. After a
-// crash an unlogged table is empty, and what other code applied before would be applied again.
+// inspect checks the unique key, the privileges, and whether the table survives a crash of the server. After
+// a crash an unlogged table is empty, and messages that other code has applied would be applied again.
 func (a *Adoption) inspect(ctx context.Context) error {
 	key := a.keyed()
 	slices.Sort(key)
@@ -223,7 +224,8 @@ func (a *Adoption) inspect(ctx context.Context) error {
 	return nil
 }
 
-// claim records which consumer has adopted the table, so that another consumer does not treat its rows as its own.
+// claim records which consumer has adopted the table. So another consumer cannot treat the rows of the table
+// as its own.
 func (a *Adoption) claim(ctx context.Context) error {
 	key := "adopted " + a.owner
 	owner, err := a.ownerOf(ctx, key)
@@ -253,7 +255,7 @@ func (a *Adoption) ownerOf(ctx context.Context, key string) (consumer string, er
 	return consumer, err
 }
 
-// Admit returns an error for a consumer, source or generation that the rows of the table cannot distinguish.
+// Admit returns an error if the rows of the table cannot distinguish this consumer, source or generation.
 func (a *Adoption) Admit(consumer, source string, generation int64) error {
 	switch {
 	case consumer != a.Consumer:

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// dialect contains what depends on the database.
+// dialect contains the parts that depend on the database.
 type dialect struct {
 	ids, texts, times []string // types that columns may have
 	source, now       string   // SQL of the source and of the time
@@ -24,8 +24,8 @@ const (
 	longestOldSource = 400
 )
 
-// Fit returns the id in the form in which the table returns it, or an error if the table cannot hold the id or its
-// source.
+// Fit returns the id in the form in which the table returns it. If the table cannot hold the id or its
+// source, Fit returns an error.
 func (a *Adoption) Fit(source, id string) (string, error) {
 	if c := a.source; c != nil {
 		if err := c.holds(source, longestOldSource); err != nil {
@@ -72,7 +72,7 @@ func isUUID(id string) bool {
 	return true
 }
 
-// holds returns why a text column cannot hold text, of which it may have at most most bytes.
+// holds returns an error if a text column cannot hold text. text may have at most most bytes.
 func (c *Column) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("bytes that column %s of the adopted table cannot hold: invalid UTF-8, or a zero byte", c.Name)

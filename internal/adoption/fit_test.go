@@ -11,7 +11,7 @@ func TestAnIdFitsItsColumn(t *testing.T) {
 		kind   string
 		length int
 		id     string
-		want   string // empty: refused
+		want   string // empty if the id is rejected
 	}{
 		{"text", 0, "any ä", "any ä"},
 		{"text", 0, "\xff", ""},

@@ -26,22 +26,22 @@ type Column struct {
 	Length int    // maximum number of characters; 0 if unlimited
 	Needed bool   // not null and without default
 	Exact  bool   // values are equal only if their bytes are equal
-	// Collate is the COLLATE clause of the column; empty if it has none. Without it no index would be used, and
-	// the order would differ.
+	// Collate is the COLLATE clause of the column, or empty if there is none. Without that clause no index
+	// would be used, and the order would differ.
 	Collate string
 	// BuiltIn reports that PostgreSQL itself defines the operators of the column's type.
 	BuiltIn bool
 }
 
-// Database reads the catalogue; a *sql.DB implements it.
+// Database reads the catalogue. A *sql.DB implements it.
 type Database interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Describe reads the description of a user's table. The name is written as in SQL. The error wraps semel.ErrSchema
-// if a person must act.
+// Describe reads the description of a user's table. The name is written as in SQL. If a person must correct
+// the table, the error wraps semel.ErrSchema.
 func Describe(ctx context.Context, db Database, s *sqlform.Statements, table string) (*Table, error) {
 	t := &Table{}
 	err := db.QueryRowContext(ctx, s.OldTable, table).Scan(&t.Name)
@@ -78,7 +78,7 @@ func (t *Table) Column(name string) (*Column, error) {
 	return nil, fmt.Errorf("%s has no column %q: its columns are %s: %w", t.Name, name, strings.Join(known, ", "), semel.ErrSchema)
 }
 
-// IDColumn returns the column of the ids, whose type must be one of kinds.
+// IDColumn returns the column of the ids. Its type must be one of kinds.
 func (t *Table) IDColumn(name string, kinds []string) (*Column, error) {
 	c, err := t.Column(name)
 	if err == nil && !slices.Contains(kinds, c.Kind) && len(kinds) > 0 {

@@ -14,7 +14,7 @@ import (
 
 var key = []byte("a key of at least thirty-two bytes")
 
-// sealed returns a chain of n acts, and its end.
+// sealed returns a chain of n audit records, and the head of the chain.
 func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	var end admin.SealHead
 	var all []admin.Seal
@@ -27,7 +27,7 @@ func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	return all, end
 }
 
-// verified returns the findings of a verification as texts.
+// verified verifies a chain and returns the findings as texts.
 func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
@@ -64,7 +64,7 @@ func TestAnIntactChainHasNoFindings(t *testing.T) {
 	}
 }
 
-// renumbered numbers the lines from 1, in their present order.
+// renumbered numbers the lines from 1, in their current order.
 func renumbered(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
@@ -126,7 +126,7 @@ func TestEachForgeryIsDetectedAndNamed(t *testing.T) {
 	}
 }
 
-// A forger who can write the table can compute hashes like Semel.
+// A forger who can write the table can compute hashes without a key, as Semel does.
 func TestARecomputedChainIsDetected(t *testing.T) {
 	anew := func(key []byte, lines []admin.Seal, from int) admin.SealHead {
 		for i := from; i < len(lines); i++ {
@@ -200,7 +200,7 @@ func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
-	// A head that was kept from that time proves the lines before the key.
+	// A head that was kept before the key was introduced proves the lines before the key.
 	kept := func() []string {
 		v := NewVerifier(key)
 		v.Expect(PointOf(HeadOf(key, lines[5])), "the head that was kept")

@@ -9,13 +9,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// farthest limits how many sequences away sealedAs searches for the place of a renumbered
-// line.
+// farthest is the maximum distance at which sealedAs searches for the original sequence of a renumbered line.
 const farthest = 1000
 
-// sealedAs returns the sequence with which the line was sealed, which differs from its present
-// sequence if the line was renumbered. intact is false if the hash matches the content at no
-// sequence nearby. A keyed line counts as intact if the verifier has no key.
+// sealedAs returns the sequence with which the line was sealed. If the line was renumbered, that sequence
+// differs from its current sequence. intact is false if the hash of the line does not match its content with
+// any sequence nearby. If the line is keyed and the verifier has no key, the line counts as intact.
 func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	if s.Keyed && len(v.key) == 0 {
 		v.report.Unchecked++
@@ -45,8 +44,8 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// broken reports a line whose hash does not match its content. behind is the following line,
-// nil for the last.
+// broken reports a line whose hash does not match its content. behind is the following line, or nil if l is
+// the last line.
 func (v *Verifier) broken(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
@@ -72,11 +71,10 @@ func (v *Verifier) broken(l Line, behind *Line) {
 	}
 }
 
-// otherLink is the finding for a line whose link to the previous line was changed.
+// otherLink is the text of a finding about a line whose link to the previous line was changed.
 const otherLink = "the hash of the line before it is not what was sealed"
 
-// whatChanged returns the name of the part of the line that differs from the sealed record, if the
-// part can be determined.
+// whatChanged returns the name of the part of the line that was changed, if the part can be determined.
 func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	fits := func(change func(*admin.Seal)) bool {
 		s := l.Seal
@@ -94,8 +92,7 @@ func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	return "its content or its hash was changed"
 }
 
-// compare reports an audit record that is missing in its table, or that differs from the copy in
-// the line.
+// compare reports an audit record that is missing in its table, or that differs from the copy in the line.
 func (v *Verifier) compare(l Line, sequence int64) {
 	switch {
 	case !l.Compared:
@@ -109,10 +106,11 @@ func (v *Verifier) compare(l Line, sequence int64) {
 	}
 }
 
-// longestShown limits how many characters of a text a finding shows.
+// longestShown is the maximum number of characters of a text in a finding.
 const longestShown = 60
 
-// differences lists the fields whose values differ from the sealed record; empty if all are equal.
+// differences lists the fields whose values differ from the sealed record. If all fields are equal, the
+// result is empty.
 func differences(sealed, stands store.Act) string {
 	var all []string
 	for _, part := range []struct{ name, sealed, stands string }{
@@ -128,8 +126,8 @@ func differences(sealed, stands store.Act) string {
 	return strings.Join(all, ", ")
 }
 
-// noteKey reports a line without a key after lines with one, and notes where the first keyed
-// line is.
+// noteKey reports a line without a key after lines with a key. It also records the place of the first keyed
+// line.
 func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	if v.keyed && !s.Keyed {
 		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
@@ -140,8 +138,8 @@ func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	}
 }
 
-// noteShift records that a line has another sequence than the one with which it was sealed.
-// Neighbours with the same shift are reported together.
+// noteShift records that a line has another sequence than the sequence with which it was sealed. Neighbouring
+// lines with the same difference are reported together.
 func (v *Verifier) noteShift(stands, sealed int64) {
 	if by := stands - sealed; by != v.shifted.by || v.shifted.to != stands-1 {
 		v.endRun()

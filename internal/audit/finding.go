@@ -11,31 +11,31 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: a line, or the audit record that the line sealed, was changed.
+	// Changed means that a line, or the audit record that the line sealed, was changed.
 	Changed Kind = "changed"
-	// Removed: a line, or the audit record that the line sealed, was removed.
+	// Removed means that a line, or the audit record that the line sealed, was removed.
 	Removed Kind = "removed"
-	// Reordered: a line is at another place than where it was sealed.
+	// Reordered means that a line is at another place than the place where it was sealed.
 	Reordered Kind = "reordered"
-	// Inserted: a line was not sealed at this place.
+	// Inserted means that a line was not sealed at this place.
 	Inserted Kind = "inserted"
-	// CutOff: lines are missing at the end.
+	// CutOff means that lines are missing at the end.
 	CutOff Kind = "cut off"
-	// Late: an audit record was sealed long after it was written, or is still not sealed. If
-	// the record was changed before it was sealed, the change cannot be detected.
+	// Late means that an audit record was sealed long after it was written, or is still not sealed. If the
+	// record was changed before it was sealed, the change cannot be detected.
 	Late Kind = "sealed late"
-	// Unkeyed: lines before the first keyed line. Anybody who could write the tables at that
-	// time could have written them.
+	// Unkeyed means lines before the first keyed line. Anybody who could write the tables at that time could
+	// have written these lines.
 	Unkeyed Kind = "under no key"
 )
 
 // Finding is one fault that the verification found.
 type Finding struct {
-	// Sequence is the line, or the first of several lines; To is then the last, and otherwise
-	// 0.
+	// Sequence is the sequence of the line, or of the first of several lines. For several lines, To is the
+	// sequence of the last line. Otherwise To is 0.
 	Sequence int64 `json:"sequence"`
 	To       int64 `json:"to,omitempty"`
-	// Act is the number of the audit record; 0 if the number is unknown.
+	// Act is the number of the audit record, or 0 if the number is unknown.
 	Act  int64  `json:"act,omitempty"`
 	Kind Kind   `json:"kind"`
 	What string `json:"what"`
@@ -51,18 +51,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Sequence, f.Kind, f.What)
 }
 
-// MostFindings limits the findings that a report lists; Total counts all.
+// MostFindings is the maximum number of findings that a report lists. Total is the number of all findings.
 const MostFindings = 1000
 
 // Report is the result of a verification.
 type Report struct {
-	// Lines counts the lines read. End is the last line that was not found to be inserted.
+	// Lines is the number of lines that were read. End is the last line that was not found to be inserted.
 	Lines int64
 	End   Point
-	// Keyed counts the lines under a key. Unchecked counts the keyed lines whose hash was not
+	// Keyed is the number of lines with a key. Unchecked is the number of keyed lines whose hash was not
 	// checked because no key was given.
 	Keyed, Unchecked int64
-	// Findings lists the first MostFindings of Total findings, sorted by sequence.
+	// Findings contains the first MostFindings of all findings, sorted by sequence.
 	Findings []Finding
 	Total    int64
 }

@@ -7,20 +7,19 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is the longest time between an audit record and its seal that is not reported.
-// Processes seal audit records within seconds, but possibly no process runs for a night. Until a
-// record is sealed, changes to the record are not detected. A chain that was deleted and written
-// again has late seals too.
+// LongestUnsealed is the longest time between an audit record and its seal that is not reported. Processes
+// seal audit records within seconds, but possibly no process runs for a night. As long as a record is not
+// sealed, changes to the record are not detected. If a chain was deleted and written again, its seals are
+// late too.
 const LongestUnsealed = 24 * time.Hour
 
-// lateLines is a run of consecutive lines that were sealed late; by is the longest delay among
-// them.
+// lateLines is a sequence of consecutive lines that were sealed late. by is the longest delay of these lines.
 type lateLines struct {
 	from, to, act int64
 	by            time.Duration
 }
 
-// noteLate records a line that was sealed more than LongestUnsealed after its act.
+// noteLate records a line if it was sealed more than LongestUnsealed after its audit record was written.
 func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	by := s.At.Sub(s.Act.At)
 	if by <= LongestUnsealed {
@@ -34,7 +33,7 @@ func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	v.late = append(v.late, lateLines{sequence, sequence, s.Act.Number, by})
 }
 
-// endLate reports late and unkeyed lines that no kept head covers.
+// endLate reports late and unkeyed lines that come after the last kept head.
 func (v *Verifier) endLate() {
 	covered := int64(0)
 	for _, h := range v.heads {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// written is the JSON of an exported line, or of the end.
+// written is the JSON form of an exported line, or of the end of the chain.
 type written struct {
 	Sequence int64     `json:"sequence,omitempty"`
 	Sealed   int64     `json:"sealed_us,omitempty"`
@@ -27,8 +27,8 @@ type written struct {
 	End      *wroteEnd `json:"end,omitempty"`
 }
 
-// wroteAct is the JSON of an audit record. Times are microseconds since 1970. Texts that are not valid
-// UTF-8, or begin with "base64:", are written as "base64:" and their Base64.
+// wroteAct is the JSON form of an audit record. Times are microseconds since 1970. A text is written as
+// "base64:" and its Base64 form if it is not valid UTF-8, or if it begins with "base64:".
 type wroteAct struct {
 	Number int64  `json:"number"`
 	At     int64  `json:"at_us"`
@@ -74,7 +74,7 @@ func WriteLine(w io.Writer, s admin.Seal) error {
 	})
 }
 
-// WriteEnd writes the end of the chain; call it after the last WriteLine.
+// WriteEnd writes the end of the chain. Call WriteEnd after the last WriteLine.
 func WriteEnd(w io.Writer, end admin.SealHead) error {
 	e := wroteEnd{Sequence: end.Sequence, Keyed: end.Keyed, Hash: hex.EncodeToString(end.Hash[:])}
 	if end.Proof != (admin.SealHash{}) {
@@ -89,12 +89,11 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// longestLine limits the bytes of an exported line.
+// longestLine is the maximum number of bytes of an exported line.
 const longestLine = 16 << 20
 
-// Read reads an exported chain, calls each for every line, and returns the end of the chain;
-// nil if the file was cut off before it. An error names the line of the file that cannot be
-// read.
+// Read reads an exported chain, calls each for every line, and returns the end of the chain. If the file ends
+// before the end of the chain, end is nil. An error names the line of the file that cannot be read.
 func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)

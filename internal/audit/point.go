@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// Point identifies a line of a chain by its sequence and hash. People keep it as a head.
+// Point identifies a line of a chain by its sequence and hash. People keep a Point outside of the store as a
+// head.
 type Point struct {
 	Sequence int64
 	Hash     admin.SealHash
@@ -18,10 +19,10 @@ type Point struct {
 // PointOf returns the sequence and hash of the line that a head describes.
 func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
-// String writes the sequence, a colon, and the hash in hexadecimal digits.
+// String returns the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
 
-// ParsePoint parses the text that String returns.
+// ParsePoint parses a text in the form of Point.String.
 func ParsePoint(s string) (p Point, err error) {
 	sequence, digits, found := strings.Cut(strings.TrimSpace(s), ":")
 	if p.Sequence, err = strconv.ParseInt(sequence, 10, 64); !found || err != nil || p.Sequence < 0 {

@@ -7,69 +7,70 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Line is a line to verify, and the audit record of the line's number if both are to be compared.
+// Line is a line to verify. If its audit record must be compared too, Now is that record.
 type Line struct {
 	admin.Seal
-	// Compared reports that Now was read from the table of audit records; a nil Now then means that
+	// Compared reports that Now was read from the table of audit records. If Compared is set and Now is nil,
 	// the record is missing in that table.
 	Compared bool
 	Now      *store.Act
 }
 
-// Verifier verifies a chain line by line, in the order in which the lines are stored. Its
-// memory use does not depend on the length of the chain.
+// Verifier verifies a chain line by line, in the order in which the lines are stored. The memory that a
+// Verifier uses does not depend on the length of the chain.
 type Verifier struct {
 	key    []byte
 	heads  []*known
 	ends   []namedEnd
 	report Report
 
-	// next is the highest sequence so far plus one, and tip the line at that highest sequence.
+	// next is the highest sequence so far plus one. tip is the line with that highest sequence.
 	next    int64
 	tip     *tip
-	missing []span // skipped sequences that were not seen since
+	missing []span // sequences that were skipped and have not been seen later
 	shifted run
-	keyed   bool  // a keyed line was seen
-	unkeyed int64 // the last line before the first keyed line
+	keyed   bool  // true after a keyed line
+	unkeyed int64 // sequence of the last line before the first keyed line
 	late    []lateLines
-	held    *Line // the last added line; judged together with the next one
+	held    *Line // the last added line; it is judged together with the next line
 }
 
-// known is an expected line of the chain, and the hash that was found at its sequence.
+// known is an expected line of the chain, with the hash of the line that has its sequence.
 type known struct {
 	Point
-	name string // its name in findings
-	kept bool   // it was kept outside the store
+	name string // the name of the line in findings
+	kept bool   // the line was kept outside of the store
 	met  *admin.SealHash
 }
 
-// tip is the line at the highest sequence. The next line may show that it is wrong.
+// tip is the line with the highest sequence. The next line may show that tip is wrong.
 type tip struct {
 	admin.Seal
 	stands int64
-	// wrong describes the fault of the line; empty if no fault was found.
+	// wrong describes the fault of the line. It is empty if no fault was found.
 	wrong string
-	// others are further lines that were sealed at the same sequence.
+	// others are further lines that were sealed with the same sequence.
 	others []tip
 }
 
-// mostOthers limits the lines of one sequence that are kept until the next line shows which is
-// right.
+// mostOthers is the maximum number of lines with one sequence that are kept until the next line shows which
+// of them is right.
 const mostOthers = 16
 
-// span is a range of sequences, both ends included.
+// span is a range of sequences, including both ends.
 type span struct{ from, to int64 }
 
-// run is a range of consecutive lines whose sequences differ by the same number from those
-// sealed.
+// run is a range of consecutive lines. The current sequence of each line differs by the same number from the
+// sequence with which the line was sealed.
 type run struct{ from, to, by int64 }
 
-// NewVerifier returns a verifier. Without a key it skips the hashes and proofs that need one.
+// NewVerifier returns a verifier. Without a key, the verifier does not check hashes and proofs that need a
+// key.
 func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
 
-// Expect makes the verifier check that the chain contains p. Findings call the point by name.
-// Because p was kept elsewhere, late and unkeyed lines up to it are not reported: they were
-// already there when p was noted.
+// Expect makes the verifier check that the chain contains p. Findings call the point by name. p was kept
+// outside of the store, so late and unkeyed lines up to p are not reported: these lines existed already when
+// p was noted.
 func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
 
 func (v *Verifier) expect(p Point, name string, kept bool) {
@@ -78,7 +79,7 @@ func (v *Verifier) expect(p Point, name string, kept bool) {
 	}
 }
 
-// Add reads the next line.
+// Add verifies the next line.
 func (v *Verifier) Add(l Line) {
 	v.report.Lines++
 	if v.held != nil {
@@ -87,7 +88,7 @@ func (v *Verifier) Add(l Line) {
 	v.held = &l
 }
 
-// End returns the report. Add must not be called after it.
+// End returns the report. Add must not be called after End.
 func (v *Verifier) End() Report {
 	if v.held != nil {
 		v.judge(*v.held, nil)
@@ -117,7 +118,7 @@ func (v *Verifier) End() Report {
 	return v.report
 }
 
-// reach reports a chain that ends before an expected line, or has another hash there.
+// reach reports a chain that ends before an expected line, or whose line at that sequence has another hash.
 func (v *Verifier) reach(h *known) {
 	switch {
 	case h.Sequence >= v.next:
@@ -128,7 +129,7 @@ func (v *Verifier) reach(h *known) {
 	}
 }
 
-// judge reports what is wrong with a line; behind is the following line, nil for the last.
+// judge reports the faults of a line. behind is the following line, or nil if l is the last line.
 func (v *Verifier) judge(l Line, behind *Line) {
 	sealed, intact := v.sealedAs(l.Seal)
 	if l.Keyed {
@@ -159,7 +160,7 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	}
 }
 
-// accept makes a line the new tip. Its link to the previous line shows whether the old tip was
+// accept makes a line the new tip. The link of the line to the previous line shows whether the old tip was
 // right.
 func (v *Verifier) accept(at tip) {
 	switch {
@@ -177,7 +178,7 @@ func (v *Verifier) accept(at tip) {
 	v.tip, v.next = &at, at.Sequence+1
 }
 
-// prefer replaces the tip by the line with this hash, if one was sealed at the same sequence.
+// prefer replaces the tip by a line with this hash, if such a line was sealed with the same sequence.
 func (t *tip) prefer(hash admin.SealHash) {
 	for i, other := range t.others {
 		if other.Hash != hash || t.Hash == hash {
@@ -191,7 +192,7 @@ func (t *tip) prefer(hash admin.SealHash) {
 	}
 }
 
-// endTip reports the faults of the tip and the other lines at its sequence, and clears it.
+// endTip reports the faults of the tip and of other lines with its sequence. Then there is no tip.
 func (v *Verifier) endTip() {
 	t := v.tip
 	if t == nil {
@@ -207,8 +208,7 @@ func (v *Verifier) endTip() {
 	v.report.End, v.tip = Point{t.Sequence, t.Hash}, nil
 }
 
-// miss records skipped sequences. To limit memory, the oldest are reported once there are
-// many.
+// miss records skipped sequences. If there are many, the oldest are reported, so that memory is limited.
 func (v *Verifier) miss(m span) {
 	if v.missing = append(v.missing, m); len(v.missing) > MostFindings {
 		v.report.add(v.missing[0].removed())
@@ -220,7 +220,7 @@ func (s span) removed() Finding {
 	return Finding{Sequence: s.from, To: s.to, Kind: Removed, What: "there is no line"}
 }
 
-// meet records the hash of a line for each point that is expected at its sequence.
+// meet records the hash of a line for each point that is expected at the sequence of the line.
 func (v *Verifier) meet(s admin.Seal) {
 	for _, h := range v.heads {
 		if h.Sequence == s.Sequence {
@@ -230,7 +230,7 @@ func (v *Verifier) meet(s admin.Seal) {
 	}
 }
 
-// found reports whether the sequence was missing, and removes it from the missing ones.
+// found reports whether the sequence was missing, and removes it from the missing sequences.
 func (v *Verifier) found(sequence int64) bool {
 	for i, m := range v.missing {
 		if sequence < m.from || sequence > m.to {

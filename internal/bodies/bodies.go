@@ -16,7 +16,7 @@ import (
 // scripts/fetch-webhooks.
 const Variable = "SEMEL_WEBHOOKS"
 
-// ErrNoWebhooks says that generated bodies replace the real webhooks.
+// ErrNoWebhooks means that the file of real webhooks is missing, and that generated bodies are used instead.
 var ErrNoWebhooks = errors.New("the real webhooks are missing, and generated bodies of 10 KB replace them: " + Variable +
 	" names no file of them; `make bench NAME=engine` sets it, and says above why they could not be fetched")
 
@@ -35,8 +35,8 @@ func (s Set) Mean() int64 {
 	return int64(bytes / len(s.All))
 }
 
-// Sets returns bodies of 200 bytes and of 1 KiB, and the webhooks of the file. Without a file it returns generated
-// bodies instead of webhooks, and the error missing says so.
+// Sets returns bodies of 200 bytes and of 1 KiB, and the webhooks of the file. If there is no file, Sets
+// returns generated bodies instead of webhooks, and missing is ErrNoWebhooks.
 func Sets(file string) (sets []Set, missing, err error) {
 	sets = []Set{{"200B", [][]byte{Sized(200)}}, {"1KiB", [][]byte{Sized(1024)}}}
 	if file == "" {
@@ -72,17 +72,18 @@ func Webhooks(file string) ([][]byte, error) {
 	return all, nil
 }
 
-// The parts of a generated body: the top with an id and three values, and records like those of webhooks.
+// The parts of a generated body: the first part with an id and three values, and records like those of
+// webhooks.
 const (
 	top    = `{"id":"018f4e7a-0000-7000-8000-000000000001","action":"updated","total":1250.75,"sender":{"login":"zoe"}`
 	record = `{"url":"https://api.example.org/repos/shop/orders/issues/%d","node_id":"MDEwOlJlcG9zaXRvcnkx","number":%[1]d,"private":false,"created_at":"2026-01-07T09:31:07Z","homepage":null,"title":"an order of two parts"}`
 )
 
-// Least is the length of the shortest body that Sized makes.
+// Least is the length of the shortest body that Sized generates.
 const Least = len(top) + len(`,"note":""}`)
 
-// Sized returns a generated body of n bytes, or of Least bytes if n is less. It is a JSON object with "id",
-// "action", "total" and "sender", and a "note" that fills the rest.
+// Sized returns a generated body of n bytes. If n is less than Least, the body has Least bytes. The body is a
+// JSON object with "id", "action", "total" and "sender", and a "note" that fills the remaining bytes.
 func Sized(n int) []byte {
 	var b strings.Builder
 	b.WriteString(top)

@@ -4,9 +4,8 @@ package brokerheader
 
 import "strings"
 
-// names are headers that a broker, a client library or a tracer sets
-// for a delivery or an attempt, in lower case. Their values differ between
-// copies of one message.
+// names contains headers, in lower case, that a broker, a client library or a tracer sets for a delivery or
+// an attempt.
 var names = [...]string{
 	"x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
 	"x-last-death-exchange", "x-last-death-queue", "x-last-death-reason",
@@ -15,8 +14,8 @@ var names = [...]string{
 	"approximatereceivecount", "approximatefirstreceivetimestamp", "senttimestamp", "sequencenumber",
 	"kafka_offset", "kafka_receivedpartitionid", "kafka_receivedtimestamp", "kafka_receivedtopic",
 	"traceparent", "tracestate",
-	"semel-reason", "semel-error", "semel-attempts", // of a dead letter that was written twice
-	"retry_topic-attempts", "retry_topic-backoff-timestamp", // of a retry topic of Spring Kafka
+	"semel-reason", "semel-error", "semel-attempts", // headers of a message that was dead-lettered twice
+	"retry_topic-attempts", "retry_topic-backoff-timestamp", // headers of a retry topic of Spring Kafka
 }
 
 // Set reports whether the value of this header differs between copies of a message.

@@ -7,20 +7,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Sent describes the row of an output that is to be sent again.
+// Sent describes the row of an output that may be sent again.
 type Sent struct {
 	// Sender is the consumer that owns the row.
 	Sender string
 	State  store.RowState
 	// Started and Finished count the calls for the row; see store.StoredRow.
 	Started, Finished int
-	// Since is the time since the first call was begun, Ended the time since the row ended.
+	// Since is the time since the first call was started. Ended is the time since the row ended.
 	Since, Ended time.Duration
 	BodyRemoved  bool
 }
 
-// EmitAgain decides whether an output is sent again, and returns a count of one for that
-// result. Again means that the row is to be made due.
+// EmitAgain decides whether an output is sent again. The result has a count of one in the field of the
+// decision. If that field is Again, the row must be made due.
 func EmitAgain(o *admin.EmitOptions, s *Sent) admin.Emitted {
 	window := o.Windows[s.Sender]
 	switch {

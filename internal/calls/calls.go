@@ -1,7 +1,6 @@
-// Package calls holds the rules for calls that handlers make outside of a transaction: whether
-// another call may be made, what a response proves, and what a row remembers about its calls.
-// The package performs no calls itself, so the simulator can check the rules that consumers
-// and stores follow.
+// Package calls contains the rules for calls that handlers make outside of a transaction: whether another
+// call may be made, what is known after a response, and what a row records about its calls. The package makes
+// no calls itself, so the simulator can check the rules that consumers and stores follow.
 package calls
 
 import (
@@ -22,28 +21,27 @@ const (
 
 // Rule describes the called system.
 type Rule struct {
-	// Window is how long the system recognizes a key after the first call: Always means
-	// without limit, Never not at all.
+	// Window is how long the system recognises a key after the first call. Always means that the system never
+	// forgets a key. Never means that the system recognises no keys.
 	Window time.Duration
 	// Timeout is the longest time that a call may take to arrive.
 	Timeout time.Duration
-	// Asks: the system can be asked for the outcome of earlier calls.
+	// Asks means that the system can be asked for the outcome of earlier calls.
 	Asks bool
-	// Once: responses are applied in a transaction, so a call that took effect must not be
-	// made again.
+	// Once means that answers are applied in a transaction. A call that had its effect must then not be made
+	// again.
 	Once bool
 }
 
-// Forgotten reports whether the system may no longer recognize the key by the time that a call
-// made now arrives. since is the age of the first call.
+// Forgotten reports whether the system may no longer recognise the key when a call that is made now arrives.
+// since is the age of the first call.
 func (r Rule) Forgotten(since time.Duration) bool {
 	return r.Window != Always && since >= r.Window-r.Timeout
 }
 
-// Ago returns the age of the first call; measured is the age by the store's clock. A start in
-// the future means that the clock was set back, so the age is unknown, and Ago returns
-// Unmeasured, which is longer than any window. The same holds for the epoch, which stores
-// write for an unknown time.
+// Ago returns the age of the first call. measured is the age by the store's clock. If the start of the call
+// is in the future, the clock was set back and the age is unknown. Ago then returns Unmeasured, which is
+// longer than any window. Ago also returns Unmeasured for the epoch, which stores write for an unknown time.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -timing.ClockSlack || measured > older {
 		return Unmeasured
@@ -62,10 +60,10 @@ func Text(since time.Duration) string {
 // older is longer than the age of any call, and shorter than the time since the epoch.
 const older = 20 * 365 * 24 * time.Hour
 
-// Unknown returns the time that stores write for a first call with an unknown time: the epoch.
+// Unknown returns the epoch. Stores write this time for a first call whose time is unknown.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
-// Known returns first, or Unknown if the store's clock was ahead when first was recorded.
+// Known returns first. If the store's clock was ahead when first was recorded, Known returns Unknown.
 func Known(first, now time.Time) time.Time {
 	if first.Sub(now) > timing.ClockSlack {
 		return Unknown()
@@ -73,8 +71,8 @@ func Known(first, now time.Time) time.Time {
 	return first
 }
 
-// Unmeasured is the age of a call with an unknown time. Unmeasured is longer than any window,
-// and small enough to add a duration without overflow.
+// Unmeasured is the age of a call whose time is unknown. Unmeasured is longer than any window, and small
+// enough that a duration can be added without overflow.
 const Unmeasured = Always / 4
 
 // Step is the next action for a call whose start has been recorded.
@@ -82,33 +80,34 @@ type Step uint8
 
 // The steps.
 const (
-	// Make the call.
+	// Make means that the call must be made.
 	Make Step = iota
-	// Ask for the outcome of the earlier calls, and make the call only if they had no effect.
+	// Ask means that the system must be asked for the outcome of the earlier calls. The call is made only if
+	// they had no effect.
 	Ask
-	// GiveUp: the outcome of the earlier calls is unknown, and the system cannot be asked.
+	// GiveUp means that the outcome of the earlier calls is unknown, and that the system cannot be asked.
 	GiveUp
-	// Nothing: the call was already made; only its result is to be recorded.
+	// Nothing means that the call was already made, and that only its result must be recorded.
 	Nothing
-	// Leave the call alone: another process may hold the claim.
+	// Leave means that no call may be made, because another process may hold the claim.
 	Leave
-	// Keep the earlier effect: a repetition was requested, but is not allowed.
+	// Keep means that a repetition was requested but is not allowed, so the earlier effect stays.
 	Keep
 )
 
-// Claim tracks the calls that a process makes under one claim. The zero value is ready to use.
+// Claim contains the state of the calls that a process makes under one claim. The zero value is ready to use.
 // Outcome and Released may be called concurrently with the other methods.
 type Claim struct {
 	outcome atomic.Uint32
 	done    bool
-	// unsure: the outcome of an earlier call under this claim is unknown. The row counts that
-	// call and the next one as one call.
+	// unsure means that the outcome of an earlier call under this claim is unknown. The row counts that call
+	// and the next call as one call.
 	unsure bool
 }
 
 func (c *Claim) note(o store.CallOutcome) { c.outcome.Store(uint32(o)) }
 
-// Starting records that the start of a call is about to be written; no call is made yet.
+// Starting records that the start of a call will be written next. No call is made yet.
 func (c *Claim) Starting() {
 	switch {
 	case c.done:
@@ -119,15 +118,15 @@ func (c *Claim) Starting() {
 	}
 }
 
-// Next returns the next step after the store recorded the start of a call. ago is the time
-// since the store was asked, and left the remaining lease by a cautious estimate; both matter
-// because the process may have been suspended in between.
+// Next returns the next step after the store has recorded the start of a call. ago is the time since the
+// request to the store. left is a cautious estimate of the remaining lease. Both are needed because the
+// process may have been suspended since the request.
 func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step {
 	forgotten := r.Forgotten(s.Since + ago)
 	switch {
-	case c.done: // and the store has not answered that this is recorded
+	case c.done: // the store has not confirmed that the call is recorded
 		return Nothing
-	case left <= 0: // another process may call, and the system forget the key before this call arrives
+	case left <= 0: // another process may call, and the system may forget the key before this call arrives
 		return Leave
 	case s.Again && (r.Once || forgotten):
 		c.Happened()
@@ -140,14 +139,14 @@ func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step 
 	return GiveUp
 }
 
-// Happened records that an earlier call took effect.
+// Happened records that an earlier call had its effect.
 func (c *Claim) Happened() {
 	c.note(store.CallDecided)
 	c.done = true
 }
 
-// DidNotHappen returns the next step when no earlier call took effect. left is the lease that
-// remains after that question.
+// DidNotHappen returns the next step if no earlier call had an effect. left is the lease that remains after
+// the system was asked.
 func (c *Claim) DidNotHappen(left time.Duration) Step {
 	if left <= 0 {
 		return Leave
@@ -155,11 +154,10 @@ func (c *Claim) DidNotHappen(left time.Duration) Step {
 	return Make
 }
 
-// Making records that a call is about to be made.
+// Making records that a call will be made next.
 func (c *Claim) Making() { c.note(store.CallUnknown) }
 
-// Made records the result of a call. A response that came too late does not count, whatever
-// its content.
+// Made records the result of a call. If the response came too late, it does not count, whatever it says.
 func (c *Claim) Made(late bool, err error) {
 	o := OutcomeOf(late, err)
 	if o == store.CallFailed && c.unsure {
@@ -169,11 +167,12 @@ func (c *Claim) Made(late bool, err error) {
 	c.done = err == nil && o == store.CallDecided
 }
 
-// Outcome returns the outcome of the call to record when the claim ends.
+// Outcome returns the outcome of the call, which must be recorded when the claim ends.
 func (c *Claim) Outcome() store.CallOutcome { return store.CallOutcome(c.outcome.Load()) }
 
-// Released returns the outcome to record when the claim is given back. A call that took effect
-// without being recorded counts as unknown, because the next claimant does not know of it.
+// Released returns the outcome that must be recorded when the claim is released. If a call had its effect and
+// that was not recorded, the outcome is unknown, because the next process that claims the row does not know
+// of the call.
 func (c *Claim) Released() store.CallOutcome {
 	if c.Outcome() == store.CallDecided {
 		return store.CallUnknown

@@ -104,7 +104,7 @@ func TestOutcomeOfACall(t *testing.T) {
 	t.Run("E3_a_second_call_under_a_claim_is_not_the_first", func(t *testing.T) {
 		var c calls.Claim
 		c.Starting()
-		c.Making() // the flight ended, because the lease seemed to have ended
+		c.Making() // the attempt ended, because the lease seemed to have ended
 		c.Starting()
 		if c.Outcome() != store.CallUnknown || c.Next(first, calls.Rule{Window: calls.Never}, 0, 1) != calls.GiveUp {
 			t.Errorf("%v; it is made", c.Outcome())
@@ -125,7 +125,7 @@ func TestOutcomeOfACall(t *testing.T) {
 		}
 		c.Making()
 		c.Made(false, nil)
-		c.Starting() // the answer to its end was lost
+		c.Starting() // the response to the end of the claim was lost
 		if c.Next(first, hour, 0, 1) != calls.Nothing || c.Outcome() != store.CallDecided || c.Released() != store.CallUnknown {
 			t.Errorf("%v, released %v", c.Outcome(), c.Released())
 		}

@@ -6,21 +6,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ledger is a row's record of its calls: how many were made, and which outcomes are known. The
-// statements of the SQL stores implement the same rules.
+// Ledger is a row's record of its calls: the number of calls, and the known outcomes. The statements of the
+// SQL stores implement the same rules.
 type Ledger struct {
-	// Started counts the calls that were begun, Finished those with a known outcome.
+	// Started is the number of calls that were started. Finished is the number of calls whose outcome is
+	// known.
 	Started, Finished int
-	// First is the time of the first call: zero if there was none, Unknown if the store's
+	// First is the time of the first call. First is zero if there was no call, and Unknown if the store's
 	// clock was ahead at that time.
 	First time.Time
-	// Token is the token of the claim under which the last call was begun; 0 after that claim
-	// ended.
+	// Token is the token of the claim under which the last call was started. After that claim has ended,
+	// Token is 0.
 	Token store.Token
 }
 
-// Start records that a call is about to be made under a valid claim. Repeated starts under one
-// claim count once.
+// Start records that a call will be made under a valid claim. Several starts under one claim count as one
+// call.
 func (l *Ledger) Start(t store.Token, now time.Time) store.CallStarted {
 	if l.Token != t {
 		l.Token = t

@@ -1,4 +1,4 @@
-// Package cloudevents checks the attributes of an event that CloudEvents 1.0 requires besides id and source
+// Package cloudevents checks the attributes of an event that CloudEvents 1.0 requires, except id and source
 // (https://github.com/cloudevents/spec, version 1.0.2, "Required Attributes" and "Optional Attributes").
 package cloudevents
 
@@ -10,8 +10,9 @@ import (
 // Version is the only supported specversion.
 const Version = "1.0"
 
-// Fault returns why an event violates version 1.0; empty if it does not. The text contains no values of the event.
-// attribute returns the text of an attribute and whether it is set.
+// Fault returns why an event violates version 1.0. If the event does not violate it, Fault returns an empty
+// text. The text contains no values of the event. attribute returns the text of an attribute and whether the
+// attribute is set.
 func Fault(attribute func(name string) (text string, set bool)) string {
 	version, set := attribute("specversion")
 	switch {
@@ -34,8 +35,8 @@ func Fault(attribute func(name string) (text string, set bool)) string {
 	return ""
 }
 
-// Time parses a timestamp in the format of RFC 3339. T and Z may be in lower case. A leap second (:60) becomes the
-// last moment before it.
+// Time parses a timestamp in the format of RFC 3339. T and Z may be in lower case. A leap second (:60) is
+// converted to the last moment before it.
 func Time(text string) (time.Time, bool) {
 	text = strings.ToUpper(text)
 	const second = len("2006-01-02T15:04:")
@@ -43,7 +44,7 @@ func Time(text string) (time.Time, bool) {
 		text = text[:second] + "59" + text[second+2:]
 	}
 	if len(text) < second+3 || text[second-4] != ':' || text[second+2] == ',' || !offset(text) {
-		return time.Time{}, false // package time would accept it
+		return time.Time{}, false // package time would accept this text
 	}
 	var t time.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil { // UnmarshalText is stricter than Parse
@@ -52,7 +53,8 @@ func Time(text string) (time.Time, bool) {
 	return t, true
 }
 
-// offset reports whether text ends in Z or in a valid offset of at most 23:59. Package time accepts larger ones.
+// offset reports whether text ends in Z or in a valid offset of at most 23:59. Package time also accepts
+// larger offsets.
 func offset(text string) bool {
 	if strings.HasSuffix(text, "Z") {
 		return true

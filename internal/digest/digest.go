@@ -1,5 +1,5 @@
-// Package digest writes values to a hash in an unambiguous form: hashes of different kinds, or of different parts,
-// are never equal.
+// Package digest writes values to a hash in an unambiguous form. So hashes of different kinds, or of
+// different parts, are never equal.
 package digest
 
 import (
@@ -16,7 +16,8 @@ func Domain(name string) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(name))), name...)
 }
 
-// Part writes the length of b and then b, so that parts cannot be confused. A hash never returns an error.
+// Part writes the length of b and then b. So two different sequences of parts are never written as the same
+// bytes. A hash never returns an error.
 func Part(h hash.Hash, b []byte) {
 	var length [binary.MaxVarintLen64]byte
 	_, _ = h.Write(length[:binary.PutUvarint(length[:], uint64(len(b)))])

@@ -1,8 +1,8 @@
-// Package ended has the error of a handler that ended its transaction, which the SQL stores return and
-// semeltest recognises.
+// Package ended contains the error that the SQL stores return if a handler has ended its transaction. Package
+// semeltest recognises this error.
 package ended
 
 import "errors"
 
-// Err says that a handler ended its transaction with a COMMIT or ROLLBACK of its own.
+// Err means that a handler ended its transaction with COMMIT or ROLLBACK.
 var Err = errors.New("the handler committed or rolled back itself: return nil to commit, an error to roll back")

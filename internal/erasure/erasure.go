@@ -1,5 +1,5 @@
-// Package erasure implements the erasure of an identity for every store: an identity is erased together with all
-// messages that it caused, or not at all.
+// Package erasure implements the erasure of an identity for every store. An identity is erased together with
+// all messages that it has caused, or not at all.
 package erasure
 
 import (
@@ -39,25 +39,26 @@ type Identity struct{ Key semel.Key }
 // topic, type and headers.
 type Row struct {
 	store.StoredRow
-	// Unreadable means that only a hash of the id is known, Headless that the headers cannot be read.
+	// Unreadable means that only a hash of the id is known. Headless means that the headers cannot be read.
 	Unreadable, Headless bool
 }
 
 // Held is the access to the rows of a store in one transaction.
 type Held interface {
-	// Generations returns the numbers of a consumer's generations; none if it never had any.
+	// Generations returns the numbers of a consumer's generations. If the consumer never had generations, the
+	// result is empty.
 	Generations(ctx context.Context, consumer string) ([]int64, error)
 	// Rows returns all rows of an identity by number.
 	Rows(ctx context.Context, of Identity) ([]Row, error)
 	// Caused returns the rows that a message caused.
 	Caused(ctx context.Context, cause []byte) ([]Row, error)
-	// Lock locks a row, so that no other transaction changes it. Lock returns false if another transaction
-	// has locked the row or the row may not be erased any more.
+	// Lock locks a row, so that no other transaction changes the row. If another transaction has locked the
+	// row, or if the row may no longer be erased, Lock returns false.
 	Lock(ctx context.Context, number int64) (bool, error)
 	// EraseRow erases a locked row except its topic and type. EraseKept erases results and leased keys.
 	EraseRow(ctx context.Context, r *Row) error
 	EraseKept(ctx context.Context, of Identity) (results, keys int64, err error)
-	// Record writes an entry to the audit trail.
+	// Record writes an audit record.
 	Record(ctx context.Context, number int64, result string) error
 }
 
@@ -67,11 +68,11 @@ type Walk struct {
 	Held Held
 	Done *admin.Erased
 
-	names   map[string][]string // the names of a consumer's generations
+	names   map[string][]string // names of a consumer's generations
 	counted map[Identity]bool   // identities that a dry run has counted
 }
 
-// Next returns where the erasure continues after the end of a part.
+// Next returns the position at which the erasure continues after the end of a part.
 func Next(o *admin.Erasing) admin.ErasureMark {
 	if o.Filter.OfRows() {
 		return admin.ErasureMark{Part: admin.ErasureDone}
@@ -79,8 +80,8 @@ func Next(o *admin.Erasing) admin.ErasureMark {
 	return admin.ErasureMark{Part: o.After.Part + 1}
 }
 
-// Found erases an identity that the store found at where, unless the erasure found it before or the filter does
-// not select it.
+// Found erases an identity that the store has found at where. Found does nothing if the erasure has found the
+// identity before, or if the filter does not select it.
 func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, at time.Time) error {
 	own, err := w.generations(ctx, of)
 	if err != nil || w.DryRun && w.counted[of] {
@@ -100,7 +101,7 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 			w.left(first, admin.ErasureUnreadable)
 			return nil
 		}
-	default: // if one of its rows is selected, the identity was found by that row
+	default: // if one of its rows is selected, the identity was found through that row
 		if first != nil || !w.Filter.OfTime(at) {
 			return nil
 		}
@@ -117,8 +118,9 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 	return nil
 }
 
-// generations returns an identity in each generation of its consumer, because a rebuild has processed its message
-// again. If the filter names consumers, only identities of those are returned.
+// generations returns an identity in each generation of its consumer, because a rebuild has processed the
+// message of the identity again. If the filter names consumers, generations returns only identities of these
+// consumers.
 func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error) {
 	public, _ := admin.GenerationOf(of.Key.Consumer)
 	names, known := w.names[public]
@@ -145,7 +147,7 @@ func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error)
 	return all, nil
 }
 
-// rowsOf returns the rows of units by number.
+// rowsOf returns the rows of units, sorted by number.
 func rowsOf(units []unit) (all []Row) {
 	for _, u := range units {
 		all = append(all, u.rows...)
@@ -179,7 +181,7 @@ type unit struct {
 	rows []Row
 }
 
-// gather returns the identities, followed by everything that they caused, directly or indirectly.
+// gather returns the identities, followed by all identities that they have caused, directly or indirectly.
 func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error) {
 	known := map[Identity]bool{}
 	for _, one := range of {
@@ -210,7 +212,7 @@ func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error
 	return all, nil
 }
 
-// free reports whether all rows may be erased, and locks them.
+// free locks all rows and reports whether all of them may be erased.
 func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 	free = true
 	for _, u := range all {
@@ -250,7 +252,7 @@ func (w *Walk) left(r *Row, why admin.ErasureWhy) {
 	w.Done.Left = append(w.Done.Left, admin.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
 }
 
-// erase erases an identity if it has anything to erase.
+// erase erases an identity if there is something to erase.
 func (w *Walk) erase(ctx context.Context, u unit) error {
 	if w.DryRun {
 		if w.counted == nil {
@@ -285,7 +287,8 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 	return w.Held.Record(ctx, number, result)
 }
 
-// Result returns the audit entry for the erasure of an identity without rows. It contains a hash of the identity.
+// Result returns the result for the audit record of an erasure of an identity without rows. It contains a
+// hash of the identity.
 func Result(key semel.Key) string {
 	h := sha256.New()
 	digest.Begin(h, "erased/1")

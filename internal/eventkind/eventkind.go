@@ -1,14 +1,14 @@
-// Package eventkind contains the kinds of events on which programs do not act. The others are constants of package
-// semel.
+// Package eventkind contains the kinds of events to which programs do not react. The other kinds are
+// constants of package semel.
 package eventkind
 
 import "github.com/semel-go/semel"
 
 // The kinds.
 const (
-	// Duplicate: a copy was settled without running its handler.
+	// Duplicate means that a copy was acked without running the handler.
 	Duplicate semel.EventKind = "duplicate"
-	// Skipped: consumer.Config.Filter does not select the message.
+	// Skipped means that consumer.Config.Filter did not select the message.
 	Skipped   semel.EventKind = "skipped"
 	Failed    semel.EventKind = "failed"
 	Retry     semel.EventKind = "retry"
@@ -16,46 +16,51 @@ const (
 	Stuck     semel.EventKind = "handler does not end"
 	Unknown   semel.EventKind = "commit unknown"
 	Committed semel.EventKind = "committed"
-	// Contended: a batch had a deadlock, a lock timeout or a serialization failure and runs again. No message is
-	// charged with an attempt.
+	// Contended means that a batch had a deadlock, a lock timeout or a serialization failure, and runs again.
+	// That does not count as an attempt of a message.
 	Contended semel.EventKind = "contended"
-	// Serial: because of contention, batches of this consumer run one at a time for the duration Wait.
+	// Serial means that batches of this consumer run one at a time for the duration Wait, because of
+	// contention.
 	Serial semel.EventKind = "serialised"
-	// Parallel: batches run in parallel again.
+	// Parallel means that batches run in parallel again.
 	Parallel semel.EventKind = "parallel"
-	// RetriesWait: more attempts fail than the retry budget allows; a retry that is planned now begins after Wait.
-	// Reported at most once a minute.
+	// RetriesWait means that more attempts fail than the retry budget allows. A retry that is planned now
+	// starts after Wait. The event is reported at most once a minute.
 	RetriesWait semel.EventKind = "retries wait"
-	// Trial: Messages attempts in a row have failed, the last one with Err. The consumer now tries one message at
-	// a time.
+	// Trial means that a number of attempts (Messages) in a row have failed, the last one with Err. The
+	// consumer now tries one message at a time.
 	Trial semel.EventKind = "tries one at a time"
-	// TrialEnds: an attempt succeeded, and all messages are tried again.
+	// TrialEnds means that an attempt has succeeded, and that all messages are tried again.
 	TrialEnds semel.EventKind = "tries all again"
-	// Busy: for Wait, a message has waited for a copy of it that another process is processing. No message is
-	// charged with an attempt. Reported after a second, and then once a minute.
+	// Busy means that another process is processing a copy of the message, and that the message has waited
+	// for the duration Wait. That does not count as an attempt. The event is reported after a second, and
+	// then once a minute.
 	Busy semel.EventKind = "waits for a copy"
-	// ClaimLost: the claim of an inbox row is no longer valid, because its lease ended and another process has the
-	// row, or an operator changed the row.
+	// ClaimLost means that the claim of an inbox row is no longer valid: its lease has ended and another
+	// process has claimed the row, or an operator has changed the row.
 	ClaimLost semel.EventKind = "claim lost"
-	// Waits: for Wait, the transaction of a single message has failed only because of others, such as a lock that
-	// another transaction holds or a row that others keep changing. No message is charged with an attempt.
-	// Reported after a second, and then once a minute.
+	// Waits means that, for the duration Wait, the transaction of a single message has failed only because of
+	// other transactions, such as a lock of another transaction, or a row that other transactions keep
+	// changing. That does not count as an attempt. The event is reported after a second, and then once a
+	// minute.
 	Waits semel.EventKind = "waits for others"
-	// Newer: for Wait, a message has been held because a newer release wrote its marker and this release does not
-	// know its meaning. No message is charged with an attempt. Reported after a second, and then once a minute.
+	// Newer means that the message has waited for the duration Wait, because a newer release wrote its marker
+	// and this release does not know the meaning of the marker. That does not count as an attempt. The event
+	// is reported after a second, and then once a minute.
 	Newer semel.EventKind = "written by a newer release"
-	// Control: an operator paused, resumed or limited the consumer. Err says what, who and why. Reason is
-	// semel.ReasonPaused while the consumer is paused. Messages is the maximum number of messages a second for
-	// each process; 0 means no limit.
+	// Control means that an operator has paused, resumed or limited the consumer. Err says what was done, by
+	// whom and why. While the consumer is paused, Reason is semel.ReasonPaused. Messages is the maximum
+	// number of messages a second for each process; 0 means no limit.
 	Control semel.EventKind = "control"
-	// SameContent: a message was applied whose content is equal to that of a recent message of the same source
-	// with another id. Its producer may create a new id when it repeats a message. The event changes nothing; see
-	// semel.Counts.SameContent.
+	// SameContent means that a message was applied whose content is equal to the content of a recent message
+	// of the same source with another id. Its producer may create a new id when it sends a message again. The
+	// event is only a report; see semel.Counts.SameContent.
 	SameContent semel.EventKind = "same content under another id"
-	// WithoutKey: a message was applied without a leased key because the key store was down, so that a copy would
-	// be applied again (consumer.KeyPolicy.FailOpen). Err is the error of the key store.
+	// WithoutKey means that a message was applied without a leased key because the key store was down. A
+	// duplicate of the message would be applied again (consumer.KeyPolicy.FailOpen). Err is the error of the
+	// key store.
 	WithoutKey semel.EventKind = "applied without a key"
-	// NotReEmitted: duplicates asked to send Messages intents again (consumer.Config.ReEmitIntents), but the other
-	// system may have forgotten their keys, so they were not sent.
+	// NotReEmitted means that duplicates should have sent intents again (consumer.Config.ReEmitIntents), but
+	// the other system may have forgotten their keys. So the intents were not sent. Messages is their number.
 	NotReEmitted semel.EventKind = "intents not sent again"
 )

@@ -1,6 +1,6 @@
-// Package formers handles marks with a previous identity, for every store. The package adds the marks of
-// previous identities to those of a batch, and combines the verdicts on both into one verdict for each
-// original mark.
+// Package formers handles messages with a previous identity, for every store. The package adds the markers of
+// previous identities to the markers of a batch. For each message, it combines the verdicts on both markers
+// into one verdict.
 package formers
 
 import (
@@ -9,21 +9,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Batch contains the previous identities of a batch's marks. Batch is nil if no mark has one; its methods may
-// be called on nil.
+// Batch contains the previous identities of a batch's messages. Batch is nil if no message has a previous
+// identity. The methods may be called on nil.
 type Batch struct {
 	asked []store.Mark
-	all   []store.Mark // asked, followed by the marks of previous identities
-	of    []int        // by index of asked: the index in all of its previous identity, or none
-	first []int        // by index of all: an earlier mark of the same identity, or none
-	known []bool       // by index of all: whether a conflict row with its content exists
-	back  []int        // indexes of all: marks that the batch wrote and must remove
-	place []int        // by index of asked: the index of the mark on whose row its copies are counted
+	all   []store.Mark // asked, followed by the markers of previous identities
+	of    []int        // by index of asked: the index in all of the previous identity, or none
+	first []int        // by index of all: an earlier marker of the same identity, or none
+	known []bool       // by index of all: whether a conflict row with the same content exists
+	back  []int        // indexes of all: markers that the batch wrote and must remove
+	place []int        // by index of asked: the index of the marker on whose row copies are counted
 }
 
 const none = -1
 
-// Of returns the Batch for marks.
+// Of returns the Batch for markers.
 func Of(marks []store.Mark) *Batch {
 	if !slices.ContainsFunc(marks, func(m store.Mark) bool { return m.Previous != nil }) {
 		return nil
@@ -46,7 +46,7 @@ type identity struct {
 	id    string
 }
 
-// findTwice finds marks with the same identity.
+// findTwice finds markers with the same identity.
 func (b *Batch) findTwice() {
 	met := make(map[identity]int, len(b.all))
 	b.first = make([]int, len(b.all))
@@ -64,7 +64,7 @@ func (b *Batch) findTwice() {
 	}
 }
 
-// Marks returns the marks that the store writes and judges instead of asked.
+// Marks returns the markers that the store must write and judge instead of asked.
 func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	if b == nil {
 		return asked
@@ -72,9 +72,9 @@ func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	return b.all
 }
 
-// Rows returns the indexes of marks that the batch wrote but whose content may have a conflict row, because a
-// marker of the previous identity exists. The store looks for that row and calls Knows. verdicts are the verdicts
-// on all marks; Fresh means that the batch wrote the mark.
+// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. Such a
+// marker was written by the batch, and a marker of the previous identity exists. verdicts contains the verdicts
+// on all markers. Fresh means that the batch wrote the marker.
 func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil
@@ -87,10 +87,11 @@ func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	return ask
 }
 
-// Knows records whether the conflict row of a mark exists. The store calls it once for each key the row may have.
+// Knows records whether the conflict row of a marker exists. The store calls Knows once for each key that the
+// row may have.
 func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
-// written reports whether a verdict means that the batch wrote its mark.
+// written reports whether a verdict means that the batch wrote the marker.
 func written(v store.Verdict) bool {
 	switch v.Kind {
 	case store.Fresh, store.Gap, store.Stale, store.Behind:
@@ -99,7 +100,7 @@ func written(v store.Verdict) bool {
 	return false
 }
 
-// Judge returns the verdicts on the original marks, given the verdicts on all marks.
+// Judge returns the verdicts on the original markers, given the verdicts on all markers.
 func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	if b == nil {
 		return all
@@ -125,13 +126,13 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	return answers
 }
 
-// met reports whether a mark found only a marker that this batch wrote for an earlier mark. That marker may still
-// be removed, so nothing follows from it.
+// met reports whether the store found only a marker that this batch wrote for an earlier message. That marker
+// may still be removed, so the verdict proves nothing.
 func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }
 
-// former returns the verdict on mark i if the marker of its previous identity decides.
+// former returns the verdict on message i if the marker of its previous identity decides about the message.
 func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {
@@ -146,7 +147,7 @@ func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	return found
 }
 
-// Back returns the indexes, in all, of marks that the batch must remove in any case.
+// Back returns the indexes, in all, of markers that the batch must remove in any case.
 func (b *Batch) Back() []int {
 	if b == nil {
 		return nil
@@ -154,7 +155,7 @@ func (b *Batch) Back() []int {
 	return b.back
 }
 
-// End returns the ending for all marks, given the ending for the original marks, which it does not change.
+// End returns the ending for all markers, given the ending e for the original markers. End does not change e.
 func (b *Batch) End(e store.Ending) store.Ending {
 	if b == nil {
 		return e

@@ -1,5 +1,5 @@
-// Package generations defines the generations of a consumer, which are separate scopes of deduplication: one is
-// active, and a rebuild fills another.
+// Package generations defines the generations of a consumer. Each generation has its own markers. One
+// generation is active, and a rebuild fills another.
 package generations
 
 import (
@@ -13,32 +13,32 @@ type State uint8
 
 // The states.
 const (
-	// Building: a rebuild is filling it. A consumer has at most one such generation.
+	// Building means that a rebuild is filling the generation. A consumer has at most one such generation.
 	Building State = iota + 1
-	// Active: the consumer uses it. A consumer has exactly one such generation.
+	// Active means that the consumer uses the generation. A consumer has exactly one such generation.
 	Active
-	// Old: it was active before a switch, and is kept.
+	// Old means that the generation was active before a switch, and is kept.
 	Old
-	// Dropped: its records are removed or are being removed.
+	// Dropped means that the records of the generation are removed or are being removed.
 	Dropped
 )
 
-// String is the state's name.
+// String returns the name of the state.
 func (s State) String() string {
 	return enum.Name([]string{Building: "building", Active: "active", Old: "old", Dropped: "dropped"}, s, "GenerationState")
 }
 
-// ErrNotUsable is returned if the consumer may not use the generation, because another generation is
-// active or a switch is in progress. Nothing was done.
+// ErrNotUsable means that the consumer may not use the generation, because another generation is active or a
+// switch is in progress. Nothing was changed.
 var ErrNotUsable = errors.New("the consumer may not work in this generation now")
 
-// Working is the generation that a batch uses. With the zero value, for a consumer without generations,
+// Working is the generation that a batch uses. The zero value is for consumers without generations; then
 // nothing is checked.
 type Working struct {
 	// Consumer is the name without a generation.
 	Consumer string
-	// Number is the generation. In is its required state: Active, or Building for a
-	// rebuild; 0 means that nothing is checked.
+	// Number is the number of the generation. In is its required state: Active, or Building for a rebuild. If
+	// In is 0, nothing is checked.
 	Number int64
 	In     State
 }

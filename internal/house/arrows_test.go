@@ -65,8 +65,8 @@ var readMachine = sync.OnceValues(func() (*typed, error) {
 	return p, err
 })
 
-// compiled returns a lookup of the export data that the compiler wrote for the imports of a
-// package. Reading export data takes a tenth of the time that type-checking sources takes.
+// compiled returns a lookup of the export data that the compiler has written for the imports of a package.
+// Reading export data takes a tenth of the time of type-checking the sources.
 func compiled(pkg string) (importer.Lookup, error) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", pkg)
 	list.Dir = root
@@ -87,8 +87,7 @@ func (p *typed) file(n interface{ Pos() token.Pos }) string {
 	return filepath.Base(p.set.Position(n.Pos()).Filename)
 }
 
-// calls lists, for each function and method of the package, the functions of the package that
-// it uses.
+// calls returns, for each function and method of the package, those functions of the package that it uses.
 func (p *typed) calls() map[*types.Func][]*types.Func {
 	calls := map[*types.Func][]*types.Func{}
 	p.inspect(func(from *types.Func, n ast.Node) {
@@ -145,8 +144,8 @@ func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
 	}
 }
 
-// mostArrowsUp is the allowed number of file pairs of the machine in which the later file calls
-// the earlier one.
+// mostArrowsUp is the allowed number of pairs of files of the machine in which the later file calls the
+// earlier file.
 const mostArrowsUp = 0
 
 func TestTheMachinesArrowsPointDown(t *testing.T) {
@@ -203,7 +202,7 @@ func wayTo(calls map[*types.Func][]*types.Func, from, to *types.Func, seen map[*
 	return nil
 }
 
-// written returns the expressions that a node assigns to, or whose address it takes.
+// written returns the expressions to which a node assigns, or whose address it takes.
 func written(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:

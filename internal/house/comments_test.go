@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// camel matches a word that can only be a symbol. If a dot precedes it, the package is there
-// too.
+// camel matches a word that can only be a symbol. A word after a dot does not match, because then the comment
+// names the package of the symbol.
 var camel = regexp.MustCompile(`(^|[^\w.-])([A-Z][a-z0-9]+[A-Z]\w*)`)
 
-// proper are names in this form that are not symbols.
+// proper contains names in this form that are no symbols.
 var proper = map[string]bool{"CloudEvents": true}
 
 // library reports whether the file belongs to a package that users import.
@@ -20,7 +20,7 @@ func library(f *File) bool {
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 
-// known returns, for each package of the library, the identifiers that its files use without a
+// known returns, for each package of the library, the identifiers that its files use without naming a
 // package. The value is true if the package exports the identifier.
 func known(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}
@@ -45,7 +45,7 @@ func known(all []*File) map[string]map[string]bool {
 			case *ast.FuncDecl:
 				names[n.Name.Name] = n.Recv == nil && n.Name.IsExported() || names[n.Name.Name]
 			case *ast.Ident:
-				if !names[n.Name] { // known here, if not as a symbol
+				if !names[n.Name] { // the package uses the name, but not as a symbol of its own
 					names[n.Name] = false
 				}
 			}
@@ -55,8 +55,8 @@ func known(all []*File) map[string]map[string]bool {
 	return packages
 }
 
-// The compiler does not notice a comment that names a symbol which has moved to another
-// package.
+// If a symbol moves to another package, the compiler does not notice comments that name the symbol. This test
+// does.
 func TestCommentsNameSymbolsWithTheirPackage(t *testing.T) {
 	packages := known(files(t))
 	for _, f := range files(t) {

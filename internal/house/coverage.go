@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// named matches the start of a subtest's name that states what it covers; several may follow
-// each other.
+// named matches the beginning of a subtest's name that says which number the subtest covers. A name may
+// contain several numbers one after the other.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
 // Cover is one test that covers one number.
 type Cover struct {
 	// Number is "trap 6", "trap T13", "law 3", "case 14" or "A3".
 	Number string
-	// Test is the function, Name the subtest, Path the file.
+	// Test is the function, Name is the subtest, and Path is the file.
 	Test, Name, Path string
 }
 
-// Covers returns what the subtests in the files cover, sorted by number. Covers reads string
+// Covers returns the numbers that the subtests in the files cover, sorted by number. Covers reads string
 // literals in calls of t.Run and in tables of cases.
 func Covers(files []*File) []Cover {
 	var covers []Cover
@@ -72,7 +72,7 @@ func in(f *File, d ast.Decl) []Cover {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// sortKey returns a key that sorts 2 before 10.
+// sortKey returns a sort key in which 2 comes before 10.
 func (c Cover) sortKey() string {
 	number := digits.ReplaceAllStringFunc(c.Number, func(n string) string { return fmt.Sprintf("%06s", n) })
 	return number + "\x00" + c.Path + "\x00" + c.Name

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// design is the page that describes where everything is.
+// design returns the page that describes the structure of the code.
 func design(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/docs/internals/design.md")

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// parsed reads the repository once for all tests. No test changes the files.
+// parsed reads the repository once for all tests. The tests do not change the files.
 var parsed = sync.OnceValues(func() ([]*File, error) { return Files(root) })
 
 func files(t *testing.T) []*File {
@@ -149,7 +149,7 @@ func TestNoTestSleepsOrIsSkipped(t *testing.T) {
 	}
 }
 
-// longest is the maximum number of lines of a file, which should have one subject.
+// longest is the maximum number of lines of a file. A longer file probably has more than one subject.
 const longest = 400
 
 func TestFilesHoldOneSubject(t *testing.T) {
@@ -160,7 +160,7 @@ func TestFilesHoldOneSubject(t *testing.T) {
 	}
 }
 
-// longestFunction is the maximum number of lines of a function, so that it fits on a screen.
+// longestFunction is the maximum number of lines of a function. A function of this length fits on a screen.
 const longestFunction = 60
 
 func TestFunctionsFitOnAScreen(t *testing.T) {

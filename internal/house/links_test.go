@@ -16,7 +16,7 @@ var (
 	notInSlug = regexp.MustCompile(`[^\pL\pN_ -]`)
 )
 
-// markdown returns the pages of the repository by path below its root, without code blocks.
+// markdown returns the pages of the repository without code blocks. The keys are the paths below the root.
 func markdown(t *testing.T) map[string]string {
 	pages := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*/README.md"} {
@@ -60,7 +60,7 @@ func TestTheLinksOfThePagesLeadToFilesAndHeadings(t *testing.T) {
 	}
 }
 
-// headings returns the anchors that GitHub gives the headings of a page.
+// headings returns the anchors that GitHub creates for the headings of a page.
 func headings(page string) (anchors []string) {
 	for _, match := range heading.FindAllStringSubmatch(page, -1) {
 		text := strings.ToLower(regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(match[1], "$1"))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Section 4(d) of the Apache License requires a distributor to pass on the NOTICE files of the
+// Section 4(d) of the Apache License requires that a distributor passes on the NOTICE files of the
 // components.
 func TestTheNoticeNamesEachModuleOfTheBinaryThatHasOne(t *testing.T) {
 	text, err := os.ReadFile(root + "/NOTICE")

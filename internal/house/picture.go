@@ -22,8 +22,8 @@ const pictureHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"
 <rect width="100%%" height="100%%" fill="#fff"/>
 `
 
-// WriteRooms draws the rooms as an SVG. An arrow is an import, and all arrows point down. An
-// import that also exists through another room has no arrow.
+// WriteRooms draws the rooms as an SVG. A room is a group of packages. An arrow is an import, and all arrows
+// point down. An import that also exists through another room has no arrow.
 func WriteRooms(w io.Writer, files []*File) error {
 	rooms := RoomsOf(files)
 	floors, err := rooms.floors()
@@ -53,8 +53,8 @@ func WriteRooms(w io.Writer, files []*File) error {
 	return err
 }
 
-// arrange places each room of a floor above the middle of the rooms that it imports, without
-// overlap.
+// arrange places the rooms of a floor. Each room is above the middle of the rooms that it imports, and no two
+// rooms overlap.
 func (r Rooms) arrange(floor []string, where map[string][2]int, y int) {
 	wish := map[string]int{}
 	for i, room := range floor {
@@ -91,13 +91,13 @@ func box(b *strings.Builder, at [2]int, lines ...string) {
 	}
 }
 
-// step is a room that a message passes, with the files that do the work.
+// step is a room through which a message passes, with the file that does the work.
 type step struct {
 	room, file, does string
 }
 
-// way is the path of one message. Each room imports the next or is imported by it, so the
-// picture shows only what is in the code.
+// way is the path of one message. Each room imports the next room or is imported by the next room, so the
+// picture shows only imports that are in the code.
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
@@ -109,7 +109,7 @@ var way = []step{
 	{"consumer", "consumer/internal/engine/settler.go", "settles"},
 }
 
-// retryWay is the path of semel messages retry for one row, from the command to the handler.
+// retryWay is the path of the command semel messages retry for one row, from the command to the handler.
 var retryWay = []step{
 	{"cmd/semel", "cmd/semel/internal/cli/messages/act.go", "order"},
 	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
@@ -126,12 +126,12 @@ func WriteWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of one message", way)
 }
 
-// WriteRetryWay draws the path of semel messages retry for one row.
+// WriteRetryWay draws the path of the command semel messages retry for one row.
 func WriteRetryWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of a retry", retryWay)
 }
 
-// writeSteps draws steps through the rooms, from left to right.
+// writeSteps draws the steps, from left to right.
 func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	rooms := RoomsOf(files)
 	for i, s := range way {
@@ -147,7 +147,7 @@ func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	const perRow = 4
 	at := func(i int) [2]int {
 		column := i % perRow
-		if i/perRow%2 == 1 { // back again
+		if i/perRow%2 == 1 { // every second row of the picture goes from right to left
 			column = perRow - 1 - column
 		}
 		return [2]int{wayWidth * (2*column + 1) / (2 * perRow), 50 + i/perRow*90}
@@ -172,7 +172,7 @@ func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	return err
 }
 
-// neighbours reports whether one room imports the other, or both import store or source.
+// neighbours reports whether one room imports the other, or whether both import store or both import source.
 func (r Rooms) neighbours(a, b string) bool {
 	return a == b || r.reaches(a, b) || r.reaches(b, a) || r.reaches(a, "store") && r.reaches(b, "store") || r.reaches(a, "source") && r.reaches(b, "source")
 }

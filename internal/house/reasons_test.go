@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// watched are the ranges of traps that must have a test or a reason: deliveries and Kafka,
-// marker and effect in one transaction, claims, and attacks. Each entry is the first and the
+// watched contains the ranges of traps that must have a test or a reason why they have none: deliveries and
+// Kafka, marker and effect in one transaction, claims, and attacks. Each entry contains the first and the
 // last trap of a range.
 var watched = []struct {
 	prefix      string
@@ -55,8 +55,8 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 	}
 }
 
-// A requirement that has a test is implemented at least in part, so docs/internals/numbers.md must mark
-// it.
+// If a requirement has a test, at least a part of the requirement is implemented, so
+// docs/internals/numbers.md must mark it.
 func TestARequirementThatHasATestIsMarkedAsBuilt(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/internals/numbers.md")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestARequirementThatHasATestIsMarkedAsBuilt(t *testing.T) {
 
 var requirement = regexp.MustCompile(`^[A-P]\d+[a-z]?$`)
 
-// unmarked returns the requirements that have a test but no mark in the text.
+// unmarked returns the requirements that have a test but are not marked in the text.
 func unmarked(text string, covers []Cover) []string {
 	var faults []string
 	for _, c := range covers {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// If a program looks up a method by a name or index that is known only at run time, the linker
-// keeps every exported method of every type. That adds over 2 MB to a user's program with
-// pgxstore. For a literal name the linker keeps only the methods of that name.
+// If a program looks up a method by a name or index that is known only at run time, the linker keeps every
+// exported method of every type. With pgxstore, that adds over 2 MB to a user's program. If the name is a
+// literal, the linker keeps only the methods with that name.
 func TestMethodsAreNotLookedForByAVariable(t *testing.T) {
 	for _, f := range files(t) {
 		if f.Test() || !imports(f, "reflect") {
@@ -53,8 +53,7 @@ func imports(f *File, path string) bool {
 	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(path) })
 }
 
-// The linker reports which functions of a user's program, including its dependencies, make it
-// keep all methods.
+// The linker reports the functions, of a user's program and its dependencies, that make it keep all methods.
 func TestTheLinkerDropsWhatAUsersProgramDoesNotCall(t *testing.T) {
 	user, err := filepath.Abs("testdata/user/main.go")
 	if err != nil {

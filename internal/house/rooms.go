@@ -9,11 +9,11 @@ import (
 
 const module = "github.com/semel-go/semel"
 
-// undrawn are folders that the pictures leave out, or draw as part of another room.
+// undrawn contains folders that the pictures leave out, or draw as a part of another room.
 var undrawn = []string{"examples", "itest"}
 
-// roomOf returns the room in which a folder is drawn, or "" if it is not drawn. The folders
-// below internal that do not depend on Semel's types are one room.
+// roomOf returns the room in which a folder is drawn, or "" if the folder is not drawn. The folders below
+// internal that do not depend on Semel's types are drawn as one room.
 func roomOf(folder string, leaf func(folder string) bool) string {
 	first, rest, _ := strings.Cut(folder, "/")
 	switch {
@@ -33,10 +33,10 @@ func roomOf(folder string, leaf func(folder string) bool) string {
 	return folder
 }
 
-// Rooms are the rooms of the product, each with the rooms that it imports.
+// Rooms contains the rooms of the product. The value is the list of the rooms that a room imports.
 type Rooms map[string][]string
 
-// RoomsOf reads the rooms from the files' imports.
+// RoomsOf computes the rooms from the imports of the files.
 func RoomsOf(files []*File) Rooms {
 	folders := importsOf(files)
 	leaf := func(folder string) bool {
@@ -64,8 +64,8 @@ func RoomsOf(files []*File) Rooms {
 	return rooms
 }
 
-// importsOf returns, for each folder, the folders of this repository that it imports, without
-// the imports of tests.
+// importsOf returns, for each folder, the folders of this repository that it imports. Imports of tests are
+// left out.
 func importsOf(files []*File) map[string]map[string]bool {
 	folders := map[string]map[string]bool{}
 	for _, f := range files {
@@ -89,7 +89,7 @@ func importsOf(files []*File) map[string]map[string]bool {
 	return folders
 }
 
-// floors returns the rooms by height: each room is above all rooms that it imports.
+// floors returns the rooms by height. Each room is above all rooms that it imports.
 func (r Rooms) floors() ([][]string, error) {
 	height := map[string]int{}
 	for range r {
@@ -119,7 +119,7 @@ func byHeight(height map[string]int, r Rooms) [][]string {
 	return floors
 }
 
-// direct removes imports that also exist through another room.
+// direct returns the imports of a room, without those that also exist through another room.
 func (r Rooms) direct(room string) []string {
 	var out []string
 	for _, to := range r[room] {

@@ -14,8 +14,8 @@ import (
 // inline code and at the start of a line in a code block.
 var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: NAME=([a-z0-9-]+))?(?: [^`\n]*?)?(?:`| *#| *$)")
 
-// untried are the targets that scripts/commands does not run. Without a name, proof and bench
-// list their names.
+// untried contains the targets that scripts/commands does not run. Without a name, the targets proof and
+// bench print their names.
 var untried = []string{"test", "verify", "proof", "bench"}
 
 func TestEachTargetOfMakeThatAPageNamesExistsAndIsTried(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package intents converts an intent to the message for its sender, recognises an intent that is written again,
-// and judges the store's verdict. The package has no side effects, so that the simulator can test the same
-// rules that consumers follow.
+// Package intents converts an intent to the message for its sender, recognises an intent that is written
+// again, and checks the verdict of the store. The package has no side effects, so that the simulator can test
+// the same rules that consumers follow.
 package intents
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Judge returns an error unless every intent is stored with the intended content.
+// Judge returns an error if an intent is stored with other content.
 func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 	for i, v := range verdicts {
 		switch {
@@ -31,10 +31,10 @@ func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 	return nil
 }
 
-// sourceOfIntents is the source of intents that no message causes.
+// sourceOfIntents is the source of intents that were not caused by a message.
 const sourceOfIntents = "intents"
 
-// Message returns the identity and the message of an intent, as its sender gets them.
+// Message returns the identity and the message of an intent. The sender gets this message.
 func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, error) {
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {
@@ -68,7 +68,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	return key, m, nil
 }
 
-// Cause returns the identifier of a message that the rows of its intents store.
+// Cause returns the identifier of a message. The rows of the message's intents store this identifier.
 func Cause(key semel.Key) []byte {
 	h := sha256.New()
 	digest.Begin(h, "cause/1")
@@ -78,7 +78,7 @@ func Cause(key semel.Key) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// without returns the headers whose names are not in others.
+// without returns those headers whose names are not in others.
 func without(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {
 		if _, taken := others.Get(h.Name); !taken {
@@ -88,11 +88,12 @@ func without(headers, others semel.Headers) (rest semel.Headers) {
 	return rest
 }
 
-// fingerprintIntent is the version of the fingerprints of intents. Package identity does not use it.
+// fingerprintIntent is the version of the fingerprints of intents. Package identity does not use this
+// version.
 const fingerprintIntent = 15
 
-// Print returns the fingerprint of an intent. Print ignores the causing message, because trace context
-// differs between copies of one message.
+// Print returns the fingerprint of an intent. Print does not use the message that caused the intent, because
+// trace context differs between copies of one message.
 func Print(n *semel.Intent) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "intent/1")

@@ -1,6 +1,6 @@
-// Package keyclaim holds the claim of a leased key while a call is made under it: it extends
-// the lease, tells the caller when the claim may be lost, and records the outcome of the claim.
-// Consumers and package leasedkey share it.
+// Package keyclaim holds the claim of a leased key while a call is made. The package extends the lease, tells
+// the caller when the claim may be lost, and records the outcome of the claim. Consumers and package
+// leasedkey use this package.
 package keyclaim
 
 import (
@@ -23,25 +23,25 @@ type Claim struct {
 	Token store.Token
 	// Lease is the duration for which the claim is granted and extended.
 	Lease time.Duration
-	// Unheeded: the call continues even if the store does not answer.
+	// Unheeded means that the call continues even if the store does not respond.
 	Unheeded bool
-	// Refused, if not nil, is called after each failed attempt to record the outcome of the claim,
-	// with the store's error and the wait before the next attempt.
+	// Refused, if not nil, is called after each failed attempt to record the outcome of the claim. Its
+	// arguments are the store's error and the wait before the next attempt.
 	Refused func(err error, wait time.Duration)
 
 	mutex sync.Mutex
 	until time.Time          // when the lease ends at the latest; guarded by mutex
 	timer *time.Timer        // runs extend; nil after LetGo; guarded by mutex
-	life  context.Context    // the context of ExtendKey; set before timer
+	life  context.Context    // context of ExtendKey; set before timer
 	end   context.CancelFunc // ends life
 	lost  func(error)        // called once when the claim is lost; guarded by mutex
 }
 
-// extensions is how often the lease is extended within its duration.
+// extensions is the number of extensions of a lease within its duration.
 const extensions = 3
 
-// Hold begins to extend the lease. asked is when the store was asked for it, and left the
-// remaining lease that the store returned.
+// Hold starts to extend the lease. asked is the time of the request to the store. left is the remaining lease
+// that the store returned.
 func (c *Claim) Hold(asked time.Time, left time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -50,17 +50,17 @@ func (c *Claim) Hold(asked time.Time, left time.Duration) {
 	c.timer = time.AfterFunc(max(0, min(left/extensions, c.Lease/extensions, time.Until(c.until))), c.extend)
 }
 
-// Until returns when the lease ends, as far as this process knows.
+// Until returns when the lease ends, according to the responses of the store so far.
 func (c *Claim) Until() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.until
 }
 
-// Holds reports whether the lease is still valid, as far as this process knows. The function
-// lost is called once when the claim is lost, with store.ErrClaimLost if another process holds
-// the claim, and otherwise with the reason why the lease could not be extended. Holds replaces
-// the function of an earlier call; nil removes that.
+// Holds reports whether the lease is still valid, according to the responses of the store so far. When the
+// claim is lost, lost is called once. If another process holds the claim, its argument is store.ErrClaimLost.
+// Otherwise its argument is the reason why the lease could not be extended. The function of an earlier call
+// of Holds is replaced; nil removes it.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -68,14 +68,14 @@ func (c *Claim) Holds(lost func(error)) bool {
 	return c.timer != nil && time.Now().Before(c.until)
 }
 
-// LetGo stops extending the lease. A second call does nothing.
+// LetGo stops extending the lease. A second call of LetGo has no effect.
 func (c *Claim) LetGo() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.letGo()
 }
 
-// letGo is LetGo for callers that hold the mutex.
+// letGo is LetGo for a caller that holds the mutex.
 func (c *Claim) letGo() {
 	if c.timer != nil {
 		c.timer.Stop()
@@ -84,9 +84,8 @@ func (c *Claim) letGo() {
 	}
 }
 
-// extend extends the lease once and schedules itself again, after a third of the lease or at
-// its end, whichever is first. The process never assumes a longer lease than the store
-// granted.
+// extend extends the lease once. Then it schedules the next extension after a third of the lease or at the
+// end of the lease, whichever is first. The process never assumes a longer lease than the store has granted.
 func (c *Claim) extend() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(c.life, min(c.Lease/extensions, max(0, time.Until(c.Until()))))
@@ -115,16 +114,16 @@ func (c *Claim) extend() {
 	c.timer.Reset(max(0, min(c.Lease/extensions-time.Since(began), time.Until(c.until))))
 }
 
-// The waits between attempts to record an end.
+// The waits between attempts to record the end of a claim.
 const (
 	firstWait = 20 * time.Millisecond
 	mostWait  = time.Second
 )
 
-// End records how the claim ends and stops extending it. End retries until the store answers or
-// ctx ends, and keeps extending the lease meanwhile. End returns store.ErrClaimLost if another
-// process holds the claim, and otherwise the store's last error; in that case the end may have
-// been recorded, unless the error is permanent.
+// End records how the claim ends, and stops extending the lease. End tries again until the store responds or
+// ctx ends, and meanwhile keeps extending the lease. If another process holds the claim, End returns
+// store.ErrClaimLost. Otherwise End returns the last error of the store. In that case the end may have been
+// recorded, unless the error is permanent.
 func (c *Claim) End(ctx context.Context, e keystore.Ending) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {

@@ -16,7 +16,7 @@ import (
 
 var errAway = errors.New("it is away")
 
-// keyStore answers each extension and end as the test specifies.
+// keyStore responds to each extension and end as the test specifies.
 type keyStore struct {
 	keystore.Store
 	extend  func(ctx context.Context) error
@@ -40,8 +40,8 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// claimed returns a claim with a lease of a minute, and a function that returns when and why
-// the claim was lost.
+// claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
+// lost.
 func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
 	var at time.Time
@@ -51,7 +51,7 @@ func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.T
 	return c, func() (time.Time, error) { return at, why }
 }
 
-// pass advances the virtual time.
+// pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -62,7 +62,7 @@ func TestALeaseIsHeldAsLongAsTheStoreGranted(t *testing.T) {
 	for name, c := range map[string]struct {
 		extend   func(context.Context) error
 		unheeded bool
-		lostAt   time.Duration // 0: it is held
+		lostAt   time.Duration // 0 means that the claim is not lost
 		why      error
 	}{
 		"law_5_it_is_extended":                                 {func(context.Context) error { return nil }, false, 0, nil},
@@ -107,9 +107,9 @@ func TestNoExtensionAfterLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyStore{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		claim, lost := claimed(s, false)
-		pass(25 * time.Second) // an extension is in progress
+		pass(25 * time.Second) // an extension is running
 		claim.LetGo()
-		synctest.Wait() // the extension ends; otherwise the bubble would not
+		synctest.Wait() // the extension must end before the test does
 		claim.LetGo()
 		pass(10 * time.Minute)
 		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {
@@ -179,8 +179,8 @@ func TestEndRetriesUntilTheStoreAnswers(t *testing.T) {
 	})
 }
 
-// The store counts a lease from the time at which it received the request, so a slow answer
-// leaves less of the lease.
+// The store counts a lease from the time when it received the request. If the response is slow, less of the
+// lease is left when the response arrives.
 func TestAnExtendedLeaseIsCountedFromTheRequest(t *testing.T) {
 	t.Run("law_5_a_slow_answer_leaves_less_of_the_lease", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ type absent struct{ text string }
 
 func (a *absent) Error() string { return a.text }
 
-// trapped panics in each method for which a value is set.
+// trapped panics in each method whose field is set.
 type trapped struct{ text, unwrap, is any }
 
 func (e trapped) Error() string {
@@ -36,19 +36,19 @@ func (e trapped) Is(error) bool {
 	return false
 }
 
-// circle wraps itself.
+// circle is an error that wraps itself.
 type circle struct{}
 
 func (c *circle) Error() string { return "circle" }
 func (c *circle) Unwrap() error { return c }
 
-// circles wraps itself twice.
+// circles is an error that wraps itself twice.
 type circles struct{}
 
 func (c *circles) Error() string   { return "circles" }
 func (c *circles) Unwrap() []error { return []error{c, nil, c} }
 
-// decided is an error that carries a handler's decision.
+// decided is an error that contains a handler's decision.
 type decided struct {
 	word string
 	err  error
@@ -57,8 +57,8 @@ type decided struct {
 func (d *decided) Error() string { return d.word + ": " + d.err.Error() }
 func (d *decided) Unwrap() error { return d.err }
 
-// hostile contains texts that an error may have. Text must keep them unchanged, because
-// escaping is the task of the code that prints them.
+// hostile contains texts that an error may have. Text must return them unchanged. The code that prints a text
+// must escape it.
 var hostile = map[string]string{
 	"empty":        "",
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
@@ -148,7 +148,7 @@ func TestWrappedErrorsAreExamined(t *testing.T) {
 	})
 }
 
-// safely wraps an error without using its text.
+// safely is an error that wraps another error and does not use its text.
 type safely struct{ err error }
 
 func (s safely) Error() string { return "safely" }

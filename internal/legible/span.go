@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Span formats a duration in the largest unit that gives a whole number, such as 7d, 36h or
-// 5m. Durations with a fraction of a minute are formatted by time.Duration.
+// Span formats a duration in the largest unit that gives a whole number, such as 7d, 36h or 5m. If a duration
+// has a fraction of a minute, Span formats it as time.Duration does.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -1,5 +1,6 @@
-// Package lines computes, for every store, how a batch changes the lines of its messages: which marks must check
-// whether an earlier message of their line waits, which rows enter a line, and which claims leave one.
+// Package lines computes, for every store, how a batch changes the lines of its messages. A line contains the
+// messages of one key or lane. The package computes which messages must check whether an earlier message of
+// their line waits, which rows enter a line, and which claims leave a line.
 package lines
 
 import (
@@ -10,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Asked returns the indexes of the marks that may run only if no message of their line waits; nil if there are
-// none. The store then checks the line of each of these marks. If several marks have the same line, it is checked
-// several times, which costs less than removing duplicates.
+// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if
+// there are none. The store then checks the line of each of these messages. If several messages have the same
+// line, the line is checked several times, which costs less than removing duplicates.
 func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {
@@ -26,13 +27,14 @@ func Asked(marks []store.Mark) (asked []int) {
 	return asked
 }
 
-// asks reports whether a mark may run only if no message of its line waits.
+// asks reports whether a message may run only if no message of its line waits.
 func asks(m *store.Mark) bool {
 	return len(m.Line) > 0 && m.As == store.Applied && m.Claim.Token == 0
 }
 
-// Judge changes the verdict of a mark that may run to Behind if an earlier message of its line waits: in the
-// store, as reported for the marks in busy, or because an earlier mark of the batch has to wait.
+// Judge changes the verdict of a message to Behind if an earlier message of the same line waits. The earlier
+// message is stored already or in the same batch. busy contains the indexes of the messages for which the store
+// has found an earlier message that waits.
 func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	for _, i := range busy {
 		if verdicts[i].Kind == store.Fresh {
@@ -58,13 +60,13 @@ func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 // Entry is a row that enters its line.
 type Entry struct {
 	Line string
-	// Mark is the index of the row's mark. Behind is the number of rows of the same batch that enter the line
-	// after it.
+	// Mark is the index of the row's message in the batch. Behind is the number of rows of the same batch
+	// that enter the line after this row.
 	Mark   int
 	Behind int64
 }
 
-// Entering returns the rows of an ending that enter a line, ordered by line and then by mark.
+// Entering returns the rows of an ending that enter a line, ordered by line and then by index.
 func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -102,7 +104,7 @@ type Count struct {
 	Rows int64
 }
 
-// Counted returns the lines of the rows in order, each with its number of rows.
+// Counted returns the lines of the rows in order, with the number of rows of each line.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
 		if i == 0 || all[i].Line != all[i-1].Line {

@@ -1,6 +1,7 @@
-// Package loglimit limits the number of log lines: at most Most lines a minute with the same message, and at most
-// MostOfReason of them with the same reason. The last line before lines are suppressed says so, and the next line
-// afterwards has the number of suppressed lines. Lines of level debug are not limited.
+// Package loglimit limits the number of log lines: at most Most lines a minute with the same message, and of
+// these at most MostOfReason lines with the same reason. The last line before lines are suppressed says that
+// lines will be suppressed. The next line after that has the number of suppressed lines. Lines of level debug
+// are not limited.
 package loglimit
 
 import (
@@ -10,15 +11,15 @@ import (
 	"time"
 )
 
-// The bounds.
 const (
 	// Most is the maximum number of lines with one message in Window.
 	Most = 30
-	// MostOfReason is the maximum number of these lines with one reason, so that lines with other reasons are also
-	// logged.
+	// MostOfReason is the maximum number of lines with the same message and the same reason in Window. So
+	// lines with other reasons are logged too.
 	MostOfReason = 10
 	Window       = time.Minute
-	// mostNames limits the memory. Further messages share one count.
+	// mostNames is the maximum number of messages that are counted separately. All further messages share one
+	// count.
 	mostNames = 1000
 )
 
@@ -26,7 +27,8 @@ const (
 const (
 	// SuppressedFor is in the last line before lines are suppressed.
 	SuppressedFor = "suppressed_for"
-	// Suppressed is in the first line afterwards: the number of suppressed lines.
+	// Suppressed is in the first line after lines were suppressed. Its value is the number of suppressed
+	// lines.
 	Suppressed = "suppressed"
 	reason     = "reason"
 )
@@ -37,8 +39,8 @@ type Handler struct {
 	gates *gates
 }
 
-// New returns a handler that limits the lines for next. New returns next if that is a Handler already, so that
-// all loggers share one limit.
+// New returns a handler that limits the lines for next. If next is already a Handler, New returns next, so
+// that all loggers share one limit.
 func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next
@@ -103,8 +105,8 @@ type gate struct {
 	unlogged int            // suppressed lines since the last logged line
 }
 
-// pass reports whether a line may be logged, whether it is the last one before lines are suppressed, and how many
-// lines with the same message were suppressed before it.
+// pass reports whether a line may be logged. last means that further lines will be suppressed. unlogged is the
+// number of lines with the same message that were suppressed before this line.
 func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -8,20 +8,21 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Action is a command to the shell. The types below implement it.
+// Action is a command of the machine to the engine. The types below implement Action.
 type Action interface{ action() }
 
-// Row is an inbox row to write with a commit.
+// Row is an inbox row that a commit writes.
 type Row struct {
 	Entry    int
-	Repeat   bool // count one more delivery on the existing row
+	Repeat   bool // count a further delivery in the existing row
 	Conflict bool
-	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or AsBlocked. For an item with a claim it
-	// is how the claim ends, and may also be AsApplied, AsDuplicate or AsOverdue.
+	// As says how the row is written: AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or
+	// AsBlocked. For a claimed row, As says how the claim ends, and may also be AsApplied, AsDuplicate or
+	// AsOverdue.
 	As       As
 	Reason   semel.Reason
 	Attempts int
-	// After, with AsWaiting and AsBlocked, is the delay until the row is due.
+	// After, with AsWaiting and AsBlocked, is the time until the row is due.
 	After time.Duration
 	First error
 	Last  error
@@ -35,73 +36,74 @@ type Settlement struct {
 	Ending source.End
 	Reason semel.Reason
 	Err    error
-	// Charged, with Nack, reports that the handler ran and failed.
+	// Charged, with Nack, reports that the handler ran and failed, so that the delivery counts as an attempt.
 	Charged bool
 	// Attempts, with DeadLetter, is the number of times the handler ran.
 	Attempts int
-	// Again reports that an earlier Settle of the same item was not carried out.
+	// Again reports that an earlier Settle of the same item failed.
 	Again bool
 }
 
-// Behind is a lane with messages that a newer release marked, or that wait for such a message, when the run ends.
+// Behind is a lane that still has messages when the run ends: messages that a newer release marked, and
+// messages that wait for such a message.
 type Behind struct {
 	Lane     source.Lane
 	Messages int
-	// Item is the first message that a newer release marked; nil if that message is in another lane. Why says what
-	// is known about its marker.
+	// Item is the first message that a newer release marked, or nil if that message is in another lane. Why
+	// describes the marker of Item.
 	Item *Item
 	Why  error
 }
 
-// The actions.
 type (
-	// Fetch calls the source's Fetch. There is one at a time; Fetched is its response.
+	// Fetch calls the source's Fetch. Only one Fetch runs at a time. The response is Fetched.
 	Fetch struct {
 		Messages int
 		Bytes    int64
 	}
-	// CancelFetch cancels a blocked Fetch, which still responds with Fetched. With Idle the run would end after
-	// it, so Fetched must say whether the source has more. CancelFetch without Idle may follow one with Idle: the
-	// run stops, and nobody needs that information any more.
+	// CancelFetch cancels a blocked Fetch. The response is still Fetched. Idle means that the run would end
+	// afterwards, so Fetched must say whether the source has more messages. A CancelFetch without Idle may
+	// follow a CancelFetch with Idle: the run then stops, and the machine no longer needs that information.
 	CancelFetch struct{ Idle bool }
-	// Begin opens the flight's transaction with its marks; Marked is the response. Serial takes the consumer's
-	// lock, so that the consumer has one batch at a time.
+	// Begin opens the batch's transaction and writes its markers. The response is Marked. Serial means that
+	// the transaction takes the consumer's lock, so that only one batch of the consumer runs at a time.
 	Begin struct {
 		Flight *Flight
 		Serial bool
 	}
-	// Run runs the handlers of the entries Fresh, in order; Ran is the response.
+	// Run runs the handlers of the entries in Fresh, in order. The response is Ran.
 	Run struct {
 		Flight *Flight
 		Fresh  []int
 		Budget time.Duration
 	}
-	// StopRun lets the running handler finish and starts no other. With Abort its context is cancelled too.
+	// StopRun lets the running handler finish and starts no further handler. Abort also cancels the handler's
+	// context.
 	StopRun struct {
 		Flight *Flight
 		Abort  bool
 	}
-	// Commit commits the flight; Ended is the response.
+	// Commit commits the batch. The response is Ended.
 	Commit struct {
 		Flight *Flight
 		Trim   []int
 		Rows   []Row
 	}
-	// Rollback rolls the flight back; the response is Ended with NotCommitted.
+	// Rollback rolls the batch back. The response is Ended with NotCommitted.
 	Rollback struct{ Flight *Flight }
-	// Kill closes the flight's connection. The flight's handler still responds with Ran.
+	// Kill closes the batch's connection. When the batch's handler returns, the response is still Ran.
 	Kill struct{ Flight *Flight }
-	// Settle sends settlements to the broker; Settled is the response.
+	// Settle passes settlements to the source. The response is Settled.
 	Settle struct{ Items []Settlement }
-	// Over reports how an item with a claim ended. Nothing is settled.
+	// Over reports how a claimed row ended. The source is not called.
 	Over struct{ Settlement }
-	// ClaimRows claims due rows of the inbox. There is one at a time; Claimed is the response.
+	// ClaimRows claims due rows of the inbox. Only one ClaimRows runs at a time. The response is Claimed.
 	ClaimRows struct {
 		Messages int
 		Bytes    int64
 	}
-	// Unclaim releases claims whose messages did not end; there is no response. Halted, one of Items or nil, is
-	// the message that halts the consumer: its attempt, which failed with Err, is recorded.
+	// Unclaim releases claims of messages that did not end. There is no response. Halted, if not nil, is the
+	// item of Items that stops the consumer. Its attempt failed with Err and is recorded.
 	Unclaim struct {
 		Items  []*Item
 		Halted *Item
@@ -112,12 +114,13 @@ type (
 		Lane source.Lane
 		On   bool
 	}
-	// Release is the response to Revoking, after the lane's last settlement.
+	// Release says that a lane is drained. Release is the response to Revoking, after the lane's last
+	// settlement.
 	Release struct{ Lane source.Lane }
-	// Wake asks for a Timer at a time; it replaces the last Wake.
+	// Wake orders a Timer at a time, and replaces the previous Wake.
 	Wake struct{ At Time }
-	// Report notifies observers of something other than a settlement. Part, with ReportReady and ReportNotReady,
-	// is the part that works again or failed: store, source, broker, handler, inbox.
+	// Report tells observers about an event that is not a settlement. Part, with ReportReady and
+	// ReportNotReady, is the part that works again or has failed: store, source, broker, handler, inbox.
 	Report struct {
 		Kind ReportKind
 		Item *Item // may be nil
@@ -126,8 +129,8 @@ type (
 		Err  error
 		N    int
 	}
-	// Done: the machine has ended, and no action follows. Halted reports that a message halted the consumer; Item
-	// and Err are the message and its last error.
+	// Done means that the machine has ended, and that no action follows. Halted reports that a message
+	// stopped the consumer. Item and Err are that message and its last error.
 	Done struct {
 		Halted bool
 		Item   *Item
@@ -135,17 +138,16 @@ type (
 		Err    error
 		// Idle reports that the run ended because of IdleExit or the end of the source.
 		Idle bool
-		// Behind, with Idle, are the lanes with unsettled messages. Full reports that they left no memory to fetch
-		// more.
+		// Behind, with Idle, contains the lanes with messages that are not acked. Full reports that these
+		// messages fill the memory, so that no further message could be fetched.
 		Behind []Behind
 		Full   bool
 	}
 )
 
-// ReportKind is the kind of a report.
+// ReportKind is the kind of a Report.
 type ReportKind uint8
 
-// The reports.
 const (
 	ReportRetry ReportKind = iota + 1
 	ReportReady
@@ -154,32 +156,39 @@ const (
 	ReportStuck
 	ReportBackstop
 	ReportCommitted
-	// ReportContended: a flight had a deadlock, a lock timeout or a serialization failure and runs again.
+	// ReportContended means that a batch had a deadlock, a lock timeout or a serialization failure, and runs
+	// again.
 	ReportContended
-	// ReportSerial: batches of this consumer run one at a time for Wait.
+	// ReportSerial means that batches of this consumer run one at a time for the duration Wait.
 	ReportSerial
-	// ReportParallel: batches run in parallel again.
+	// ReportParallel means that batches run in parallel again.
 	ReportParallel
-	// ReportBudget: there are more retries than the budget allows; a retry that is planned now begins after Wait.
+	// ReportBudget means that there are more retries than the budget allows. A retry that is planned now
+	// starts after Wait.
 	ReportBudget
-	// ReportTrial: N attempts in a row have failed, the last one for Item; one message is tried at a time.
+	// ReportTrial means that N attempts in a row have failed. Item had the last failure. From now on, one
+	// message is tried at a time.
 	ReportTrial
-	// ReportTrialEnds: an attempt has succeeded.
+	// ReportTrialEnds means that an attempt has succeeded.
 	ReportTrialEnds
-	// ReportBusy: the item has waited for Wait for a copy that another process is processing.
+	// ReportBusy means that another process is processing a copy of Item, and that Item has waited for the
+	// duration Wait.
 	ReportBusy
-	// ReportWaits: for Wait, the item has failed only because of others. No message is charged.
+	// ReportWaits means that Item has failed for the duration Wait, but only because of other transactions.
+	// The failures do not count as attempts.
 	ReportWaits
-	// ReportNewer: the item has waited for Wait, because a newer release wrote its marker.
+	// ReportNewer means that a newer release wrote the marker of Item, and that Item has waited for the
+	// duration Wait.
 	ReportNewer
-	// ReportNewerEnds: the item of ReportNewer no longer waits, or is gone.
+	// ReportNewerEnds means that the Item of an earlier ReportNewer no longer waits, or was dropped.
 	ReportNewerEnds
-	// ReportFull: N messages that a newer release marked, or that wait for such messages, fill the memory, so that
-	// nothing is fetched.
+	// ReportFull means that nothing is fetched, because the memory is filled by N messages that a newer
+	// release marked, or that wait for such messages.
 	ReportFull
-	// ReportFullEnds: there is memory again.
+	// ReportFullEnds means that there is free memory again.
 	ReportFullEnds
-	// ReportClaimLost: the item's claim is no longer valid, because another worker or an operator has its row.
+	// ReportClaimLost means that the claim of Item is no longer valid, because another process has claimed
+	// its row or an operator has changed the row.
 	ReportClaimLost
 )
 

@@ -11,7 +11,7 @@ func (m *Machine) admit(it *Item) {
 	m.counts.Deliveries++
 	l := m.lanes[it.Lane.ID]
 	if m.end.stopping || l == nil || l.name != it.Lane || l.revoking {
-		return // unsettled: it is delivered again to the next owner of the lane
+		return // the message is not acked, so the lane's next owner gets it
 	}
 	it.arrival, it.lane, it.as = m.arrivals, l, AsApplied
 	if m.config.Receive {
@@ -38,7 +38,7 @@ func (m *Machine) admit(it *Item) {
 	m.admitCopy(it)
 }
 
-// onRefused returns how a refused item ends.
+// onRefused returns how an item ends that must not run.
 func (m *Machine) onRefused(it *Item) Ending {
 	switch {
 	case it.Refused.Foreign:
@@ -49,17 +49,18 @@ func (m *Machine) onRefused(it *Item) Ending {
 	return m.config.OnBadIdentity
 }
 
-// skip ends an item that is not for this consumer. It needs no flight and writes nothing. It is settled in the
-// next step, but not while the store is down (law 13), unless no flight will find out that the store works again:
-// then the item would wait indefinitely, although it needs no store. While a handler does not return, that is also
-// not certain.
+// skip ends an item that is not for this consumer. The item needs no batch, and nothing is written.
+//
+// The item is acked in the next step, unless the store is down (law 13). If the store is down, the item is acked
+// after a batch has found that the store works again. If it is not certain that there will be such a batch, for
+// example because a handler does not return, the item is acked at once. Otherwise the item could wait forever.
 func (m *Machine) skip(it *Item) {
 	m.move(it, placement{state: skipped})
 	m.skipped = append(m.skipped, it)
 }
 
-// willAsk reports whether a flight is in progress or will begin at a known time. An item that waits for its dead
-// letter, or for the settlement of an earlier copy, may wait for long.
+// willAsk reports whether a batch is in progress or will begin at a known time. Items in other states do not count,
+// because they may wait for a long time, for example until their dead letter is written.
 func (m *Machine) willAsk() bool {
 	if n := &m.inState; n[inFlight]+n[held]+n[awaited] > 0 {
 		return true
@@ -73,7 +74,7 @@ func (m *Machine) willAsk() bool {
 	return false
 }
 
-// settleSkipped settles the skipped items that are still held.
+// settleSkipped acks the skipped items that wait.
 func (m *Machine) settleSkipped() {
 	if len(m.skipped) == 0 {
 		return

@@ -1,7 +1,7 @@
 package machine
 
-// startFlights begins a batch on every idle worker with the items that are queued; it never waits for a batch to
-// fill.
+// startFlights begins a batch on every idle worker. The batch contains the queued items. startFlights never
+// waits for a batch to fill.
 func (m *Machine) startFlights() {
 	if m.end.stopping {
 		return
@@ -31,7 +31,7 @@ func (m *Machine) startFlights() {
 	}
 }
 
-// form returns the next entries of a worker in the order of arrival.
+// form returns the entries of a worker's next batch, in order of arrival.
 func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 	m.forming = w.number
 	entries, empty = m.collect(w)
@@ -41,7 +41,7 @@ func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 	}
 	w.before = 0
 	m.forming = -1
-	for i := range entries { // no worker takes their lines until the flight ends
+	for i := range entries { // no other worker takes the lines of these items until the batch ends
 		m.rank(entries[i].Item.line)
 	}
 	return entries, empty
@@ -81,9 +81,9 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 	return entries, empty
 }
 
-// marksTwice reports whether the flight already has a mark of this identity. Without marks, copies do not ride, so
-// two copies can leave the direct path at the same time; the second one is marked, and counted, in the next
-// flight.
+// marksTwice reports whether the batch already writes a marker of this identity. Without markers, copies do
+// not wait for one another. Two copies may then fail at the same time. The second copy is marked, and
+// counted, in the next batch.
 func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	if !m.config.Unmarked || it.as == AsApplied {
 		return false
@@ -96,10 +96,10 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	return false
 }
 
-// claimsNext reports whether the worker's next flight consists of claims. If there are claims and deliveries,
-// their flights take turns. In the order of arrival, claims would wait for all deliveries that were fetched before
-// them, up to max_unacked, so that many messages would be received and few applied. A flight that runs again after
-// a cut keeps its kind.
+// claimsNext reports whether the worker's next batch consists of claimed rows. If there are claimed rows and
+// deliveries, a batch of claimed rows follows each batch of deliveries. Without these turns, a claimed row would
+// wait for all deliveries that were fetched before it, and there may be MaxUnacked deliveries. If a batch was
+// split after a failure, the next batches have the same kind.
 func (m *Machine) claimsNext(w *worker) bool {
 	claims := w.claims == (w.before != 0)
 	if m.earliest(w, claims) == nil {
@@ -108,7 +108,8 @@ func (m *Machine) claimsNext(w *worker) bool {
 	return claims
 }
 
-// earliest returns the worker's next item that may fly now, of its lines of claims or of its other lines.
+// earliest returns the worker's first item that may run now, among its claimed rows (claims) or its other
+// items.
 func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 	mayTry := m.mayTry()
 	consider := func(it *Item) {
@@ -133,8 +134,9 @@ func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 	return best
 }
 
-// claimsReady reports whether the ready lines are lines of claims. Claims have lines of their own only if they fly
-// alone. If deliveries have an order, the lines of claims are among the ready lines.
+// claimsReady reports whether the ready lines are lines of claimed rows. Claimed rows have their own lines
+// only if each of them runs alone. If deliveries have an order, the lines of claimed rows are among the ready
+// lines.
 func (m *Machine) claimsReady() bool {
 	return m.config.ClaimsAlone && m.config.Lanes == NoOrder && !m.config.Alone
 }

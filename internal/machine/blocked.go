@@ -7,8 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind stores a message in the inbox because an earlier message of its line is there. The message is marked in its
-// worker's next flight, and is unblocked by the commit that ends the message before it.
+// standBehind stores a message in the inbox because an earlier message of its key or lane is in the inbox.
+// The message is marked in its worker's next batch. The commit that ends the earlier message unblocks this
+// message.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()
 	why.reason, why.after = reasonname.Behind, 0
@@ -16,8 +17,10 @@ func (m *Machine) standBehind(it *Item) {
 	m.requeue(it)
 }
 
-// keepPlaces trims messages that would be stored in the inbox before an earlier message of their line that does
-// not end with this flight, because rows get their place in the line in the order of insertion.
+// keepPlaces removes messages from the batch that would be stored in the inbox too early. Such a message has an
+// earlier message of the same ordering key in the batch, and the earlier message does not end in this batch.
+// Inbox rows of one key are handled in the order in which they were written, so the earlier message must be
+// written first.
 func (m *Machine) keepPlaces(f *Flight) {
 	var late []*line
 	for i, en := range f.Entries {

@@ -6,36 +6,37 @@ import (
 )
 
 // breakerState is a circuit breaker for permanent failures. After a faulty deployment every message fails
-// permanently, and without the breaker a whole topic would be parked within seconds. The breaker opens after
-// BreakerThreshold such failures in a row. Once a handler has succeeded since the start it no longer opens, unless
-// HaltLater is set, so that one faulty producer does not stop a working consumer.
+// permanently. Without the breaker, all messages of a topic would be parked within seconds. The breaker opens
+// after BreakerThreshold permanent failures in a row. If a handler has succeeded since the start, the breaker
+// opens only if HaltLater is set, so that one faulty producer does not stop a working consumer.
 //
-// While the breaker is open, nothing is claimed, and only messages that are stored without a handler are fetched.
-// One message is tried at a time, with delays that grow up to breakerMost. A message whose attempt fails is kept
-// until it has had keptFor attempts. Then it ends as it would without the breaker, so that bad messages at the
-// start of a partition do not block it permanently. The first success closes the breaker.
+// While the breaker is open, no row is claimed, and messages are fetched only if they are stored without a
+// handler. One message is tried at a time, with delays that grow up to breakerMost. A message whose attempt
+// fails is kept until it has had keptFor attempts. Then the message ends as it would without the breaker, so
+// that bad messages at the start of a partition do not block the partition forever. The first success closes
+// the breaker.
 type breakerState struct {
 	open      bool
 	succeeded bool // a handler has succeeded since the start
-	row       int  // messages in a row that failed permanently
-	tries     int  // failed attempts while it was open
+	row       int  // number of messages in a row that failed permanently
+	tries     int  // number of failed attempts while the breaker was open
 	until     Time // time of the next attempt
 }
 
-// The delay between attempts while the breaker is open: doubling, up to a minute.
+// The delay between attempts while the breaker is open. It doubles with each attempt, up to a minute.
 const (
 	breakerFirst = time.Second
 	breakerMost  = time.Minute
 )
 
-// breakerTries is the minimum number of attempts before a message ends while the breaker is open.
+// breakerTries is the minimum number of attempts after which a message ends while the breaker is open.
 const breakerTries = 5
 
-// PartBreaker is the part in reports that the breaker has opened or closed.
+// PartBreaker is the part in reports about the breaker.
 const PartBreaker = "breaker"
 
-// failsForGood records that an item's handler has failed permanently. failsForGood reports whether the breaker
-// keeps the item, which is then tried again after wait.
+// failsForGood records that an item's handler has failed permanently. If the breaker keeps the item, kept is
+// true, and the item is tried again after wait.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
 	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {
@@ -46,7 +47,7 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 		return 0, false
 	}
 	b.open = true
-	if b.until <= m.now { // handlers that ran at the same time fail too
+	if b.until <= m.now { // handlers that ran at the same time also fail
 		b.until = m.now + min(breakerFirst<<min(b.tries, 16), breakerMost)
 		b.tries++
 	}
@@ -60,7 +61,7 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 // keptFor returns the number of attempts after which a message ends although the breaker is open.
 func (m *Machine) keptFor() int { return max(m.config.MaxAttempts, breakerTries) }
 
-// handlerWorks records that a handler has succeeded or has decided on purpose how its message ends.
+// handlerWorks records that a handler has succeeded, or has itself decided how its message ends.
 func (m *Machine) handlerWorks() {
 	if m.breaker.open {
 		m.do(Report{Kind: ReportReady, Part: PartBreaker, N: m.breaker.row})
@@ -68,8 +69,8 @@ func (m *Machine) handlerWorks() {
 	m.breaker = breakerState{succeeded: true}
 }
 
-// breakerHolds reports whether no further message is taken, because the breaker is open and its next attempt is
-// not due or has a message already.
+// breakerHolds reports whether no further message may be taken: the breaker is open, and its next attempt is
+// not due or already has a message.
 func (m *Machine) breakerHolds(have bool) bool {
 	return m.breaker.open && (have || m.breaker.until > m.now)
 }
@@ -77,5 +78,5 @@ func (m *Machine) breakerHolds(have bool) bool {
 // oneTry reports whether one message is tried at a time.
 func (m *Machine) oneTry() bool { return m.trial.on || m.breaker.open }
 
-// tryAt returns when a handler may run next while one message is tried at a time.
+// tryAt returns the time of the next attempt while one message is tried at a time.
 func (m *Machine) tryAt() Time { return max(m.trial.until, m.breaker.until) }

@@ -18,11 +18,11 @@ func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
 		step[Action](a, 0, a.claimed(1, time.Minute))
 		f := a.flights[0]
 		a.flights = nil
-		step[Action](a, 0, Claimed{}) // nothing else is due
+		step[Action](a, 0, Claimed{}) // no row is due
 		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
 		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, Decision: semel.DecidePermanent, Err: errTest}})
 		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1})
-		a.commit() // its row is due in 100ms, and the breaker's next try in a second
+		a.commit() // the row is due in 100 ms, and the next attempt of the breaker in a second
 		if asked := step[ClaimRows](a, 100*time.Millisecond, Timer{}); len(asked) != 0 {
 			t.Fatal("the inbox is asked before the next try")
 		}

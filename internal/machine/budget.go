@@ -2,16 +2,16 @@ package machine
 
 import "time"
 
-// budgetState spreads retries over time (C5). budgetState is a token bucket, stored as the time at which the
-// bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993): each retry moves that time
-// forward by RetryCost, each first attempt back by RetryShare, and at most RetrySaved is saved. A retry that finds
-// the bucket empty is planned for later; no message is charged for that.
+// budgetState spreads retries over time (C5) with a token bucket. The bucket is stored as one time: the time at
+// which the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry moves
+// that time forward by RetryCost. Each first attempt moves that time back by RetryShare. The bucket holds at most
+// RetrySaved. If the bucket is empty, a retry is planned for later. The delay does not count as an attempt.
 type budgetState struct {
 	empty  Time
 	tellAt Time // the earliest time of the next report
 }
 
-// tellBudget is the minimum interval between reports that retries wait.
+// tellBudget is the minimum interval between reports that retries are delayed.
 const tellBudget = time.Minute
 
 // first records the first attempt of a message.
@@ -20,7 +20,7 @@ func (m *Machine) first() {
 	b.empty = max(b.empty-m.config.RetryShare, m.now-m.config.RetrySaved)
 }
 
-// plan returns the delay of a retry that would begin after wait without the budget.
+// plan returns the delay of a retry. Without the budget, the retry would start after wait.
 func (m *Machine) plan(wait time.Duration) time.Duration {
 	b := &m.budget
 	b.empty = max(b.empty, m.now-m.config.RetrySaved) + m.config.RetryCost

@@ -11,8 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// blame charges a message with a failed attempt and decides what happens next. A failed commit without a run of
-// the message's handler is not an attempt: the row to be written, with its reason, is kept and tried again.
+// blame counts a failed attempt of a message and decides how to continue. If a commit failed although the
+// message's handler did not run, the failure is not an attempt: the row, with its reason, is kept and written
+// by a later commit.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.troubled()
@@ -27,7 +28,7 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	}
 	why.last = f.Err
 	if it.trouble != nil {
-		it.trouble.since = 0 // a later wait for others starts from zero
+		it.trouble.since = 0 // a later wait for other transactions starts at zero
 	}
 	if !f.Free {
 		it.attempts++
@@ -68,8 +69,8 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 	return reason
 }
 
-// retry keeps a message for a further attempt, returns it if nothing waits, or ends it if its attempts are used
-// up.
+// retry keeps a message for a further attempt. If the consumer never waits (OneAttempt), the message is
+// returned to the caller. If the attempts are used up, the message ends.
 func (m *Machine) retry(it *Item, f Failure) {
 	if !f.Free {
 		m.tryFailed(it, f.Err)
@@ -85,7 +86,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
 }
 
-// tryLater keeps a message until its next attempt, which the budget may delay.
+// tryLater keeps a message until its next attempt. The retry budget may delay the attempt.
 func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)
@@ -102,8 +103,8 @@ func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	it.charged = true
 }
 
-// waitInInbox stores a message in the inbox until its next attempt, instead of keeping it in memory (case 6). It
-// is marked in its worker's next flight without running a handler.
+// waitInInbox stores a message in the inbox until its next attempt, so that the message does not wait in
+// memory (case 6). The message is marked in its worker's next batch, and no handler runs for it.
 func (m *Machine) waitInInbox(it *Item, f Failure, d Time) {
 	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
 	why := it.failing()
@@ -126,7 +127,8 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 	m.hold(it, m.now+d)
 }
 
-// endFailed ends a message that failed permanently, or keeps it while the breaker is open.
+// endFailed ends a message that failed permanently. If the breaker keeps the message, the message is tried
+// again instead.
 func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reason) {
 	if then != EndDiscard {
 		if wait, kept := m.failsForGood(it, f); kept {
@@ -137,7 +139,8 @@ func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reaso
 	m.endAs(it, then, reasonOr(f.Reason, reason))
 }
 
-// endAs marks a message that failed permanently in its worker's next flight without running a handler.
+// endAs ends a message that failed permanently. The message is marked in its worker's next batch, and no
+// handler runs for it.
 func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	it.failing().reason = reason
 	if then == EndPark && m.config.NoRows {
@@ -151,7 +154,7 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 		it.as = AsDiscarded
 	case EndDeadLetter:
 		it.as = AsDeadLettered
-		if it.Claim != nil { // the source has no delivery to copy
+		if it.Claim != nil { // a claimed row has no delivery that the source could copy
 			it.as = AsParked
 		}
 	default:
@@ -161,8 +164,8 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	m.requeue(it)
 }
 
-// alreadyThere ends a message whose effect exists already, as a constraint has reported. alreadyThere writes a
-// marker if the consumer has markers.
+// alreadyThere ends a message whose effect exists already, as a unique constraint has reported. If the
+// consumer writes markers, a marker is written.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
 		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failed().last})
@@ -172,14 +175,14 @@ func (m *Machine) alreadyThere(it *Item) {
 	m.requeue(it)
 }
 
-// The errors in reports about items that wait for others.
+// The errors in reports about items that wait for other processes or batches.
 var (
 	errBusy = errors.New("a copy is in flight in another process")
 	errHeld = errors.New("another batch has its stream, or a copy of it")
 )
 
-// holdBusy waits for a copy that another process is processing, or for a batch that has locked the stream. This is
-// not an attempt (case 5).
+// holdBusy makes an item wait while another process is processing a copy, or while a batch has locked the
+// stream. The wait is not an attempt (case 5).
 func (m *Machine) holdBusy(it *Item) {
 	why := errBusy
 	if it.Version != nil {
@@ -201,8 +204,8 @@ func newerError(v store.Verdict) error {
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))
 }
 
-// holdNewer waits until this release knows the outcome of an identity. This is not an attempt. Nothing is settled,
-// because the message may still have to be applied.
+// holdNewer makes a message wait until this release knows the outcome in its marker. The wait is not an
+// attempt. The message is not acked, because it may still have to be applied.
 func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
@@ -215,8 +218,7 @@ func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	}
 }
 
-// holdAsking holds an item that asks the store again later. holdAsking reports whether the wait was
-// reported.
+// holdAsking makes an item wait, and then ask the store again. The result is true if the wait was reported.
 func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -236,18 +238,18 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether rounds the times at which messages with a newer release's marker ask again, so that one transaction
-// asks for many of them; there may be thousands.
+// askTogether rounds the times at which the store is asked again about markers of a newer release. So one
+// transaction asks about many messages; there may be thousands.
 const askTogether = time.Second
 
-// A wait for others is reported after waitTold, and then every waitAgain.
+// A wait for other processes is reported after waitTold, and then every waitAgain.
 const (
 	waitTold  = time.Second
 	waitAgain = time.Minute
 )
 
-// tellWaiting reports what an item waits for if it has waited long enough. tellWaiting returns whether it made
-// a report.
+// tellWaiting reports the cause for which an item waits if the item has waited long enough. The result is
+// true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {

@@ -7,51 +7,51 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// InboxLane returns the lane of claimed items. They have no order.
+// InboxLane returns the lane of claimed rows. Claimed rows have no order.
 func InboxLane() source.Lane { return source.Lane{ID: "semel:inbox", Epoch: 1} }
 
-// claimState is the state of claiming rows of the consumer's inbox. A claim that has not begun when most of its
-// lease has passed is released, because another worker may be free.
+// claimState is the state of the claims of this process. If a claimed row has not begun when most of its
+// lease has passed, its claim is released, because another process may be idle.
 type claimState struct {
-	lines  map[uint64]*line // lines of claims that fly alone, by route
+	lines  map[uint64]*line // lines of claimed rows that run alone, by route
 	lane   *lane
-	under  bool // a ClaimRows is in progress
-	wanted bool // with under: a row became due after it began
-	empty  bool // no row was due at the last response, and none became due since
+	under  bool // a ClaimRows is running
+	wanted bool // while under is set: a row became due after ClaimRows began
+	empty  bool // no row was due at the last response, and no row became due since then
 	until  Time // time of the next ClaimRows
-	// moments are the next times at which rows written by this process are due, in order.
+	// moments are the next times at which rows that this process wrote are due, in order.
 	moments  []Time
 	failures int
-	// most is the maximum number of claims in advance. most grows while all claims begin in
-	// time.
+	// most is the maximum number of rows that are claimed in advance. While all claimed rows begin in time,
+	// most grows.
 	most int
-	// fresh are claims that may not have begun yet, or not again, in order of release time. freed are the claims
-	// to be released in this step.
+	// fresh contains claims that have not begun, or that may not begin again, in the order in which they will
+	// be released. freed contains the claims that are released in this step.
 	fresh []freshClaim
 	freed []*Item
 }
 
-// freshClaim is a claim to be released at a time, if the item still has the same claim then.
+// freshClaim is a claim that is released at a given time if the item still has this claim.
 type freshClaim struct {
 	it    *Item
 	until Time
 }
 
-// begunOrGone reports whether the claim must not be released, or not at that time.
+// begunOrGone reports whether the claim must not be released, or not at this time.
 func (f *freshClaim) begunOrGone() bool {
 	return f.it.Claim.begun || f.it.state == gone || f.it.Claim.Until != f.until
 }
 
-// mayLeave schedules the release of a claim.
+// mayLeave plans the release of a claim.
 func (c *claimState) mayLeave(it *Item) {
 	it.Claim.begun = false
 	i, _ := slices.BinarySearchFunc(c.fresh, it.Claim.Until, func(f freshClaim, at Time) int { return cmp.Compare(f.until, at) })
 	c.fresh = slices.Insert(c.fresh, i, freshClaim{it, it.Claim.Until})
 }
 
-// mayLeaveAgain calls mayLeave for the claims of an ended flight that will run again. Claims are kept if this
-// process knows something about them: their handler need not run, the outcome of their commit is unknown, or they
-// failed because of others.
+// mayLeaveAgain calls mayLeave for the claims of an ended batch that will run again. Other claims are kept,
+// because this process knows more about them than other processes: their handler need not run, the outcome of
+// their commit is unknown, or they failed because of other transactions.
 func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	for _, en := range f.Entries {
 		it := en.Item
@@ -65,7 +65,7 @@ func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	}
 }
 
-// due records that a row of the inbox is due at a time.
+// due records the time at which a row of the inbox is due.
 func (m *Machine) due(at Time) {
 	c := &m.claims
 	if at <= m.now {
@@ -78,7 +78,7 @@ func (m *Machine) due(at Time) {
 	}
 }
 
-// mostMoments is the maximum number of times to remember; later rows are found by claiming.
+// mostMoments is the maximum number of remembered times. Rows that are due later are found by claiming.
 const mostMoments = 64
 
 // remember inserts a time in order.
@@ -91,19 +91,19 @@ func remember(moments []Time, at Time) []Time {
 	return moments[:min(len(moments), mostMoments)]
 }
 
-// forgetPassed removes times that have passed, because rows are claimed now.
+// forgetPassed removes times that have passed, because due rows are claimed now.
 func (c *claimState) forgetPassed(now Time) {
 	i, _ := slices.BinarySearch(c.moments, now+1)
 	c.moments = slices.Delete(c.moments, 0, i)
 }
 
-// free releases a claim whose message did not end.
+// free releases the claim of a message that did not end.
 func (m *Machine) free(it *Item) {
 	m.counts.Claims.Released++
 	m.claims.freed = append(m.claims.freed, it)
 }
 
-// loseClaim drops an item whose row another worker or an operator has.
+// loseClaim drops an item because another process has claimed its row, or an operator has changed its row.
 func (m *Machine) loseClaim(it *Item) {
 	m.counts.Claims.Lost++
 	m.do(Report{Kind: ReportClaimLost, Item: it, N: 1})

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// startClaim claims due rows if few claimed items are left to process.
+// startClaim claims due rows if few claimed rows are left to process.
 func (m *Machine) startClaim() {
 	c := &m.claims
 	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.most/2 {
 		return
 	}
 	if m.config.OneWriter && m.oneFlies() {
-		return // the claim would wait for that batch inside the store
+		return // the claim would wait in the store for the running batch
 	}
 	messages, bytes := m.room()
 	if messages <= 0 || bytes <= 0 || m.oneTry() && c.lane.items > 0 || m.breakerHolds(false) {
 		return
 	}
-	if m.oneTry() { // do not claim more than one message that is tried alone
+	if m.oneTry() { // while one message is tried at a time, claim at most one row
 		messages = 1
 	}
 	c.under, c.wanted = true, false
@@ -38,7 +38,7 @@ func (m *Machine) claimed(e Claimed) {
 		m.admitClaim(it)
 	}
 	switch {
-	case e.Later > 0: // the inbox is neither known to work nor to be empty
+	case e.Later > 0: // this response does not show whether the inbox works or is empty
 		c.until, c.empty = m.now+e.Later, false
 		return
 	case e.Failed:
@@ -53,7 +53,7 @@ func (m *Machine) claimed(e Claimed) {
 	}
 	c.until, c.empty = m.now, false
 	if len(e.Items) == 0 && !c.wanted {
-		// Jitter, so that many processes do not claim at the same time.
+		// The time has a random part, so that many processes do not claim at the same time.
 		c.until, c.empty = m.now+m.config.Poll/2+m.jitter(m.config.Poll/2, m.config.Poll/2, 0), true
 		if len(c.moments) > 0 {
 			c.until = min(c.until, max(c.moments[0], m.now))
@@ -85,7 +85,7 @@ func (m *Machine) admitClaim(it *Item) {
 	m.enqueue(it)
 }
 
-// freeLate releases claims that did not begin in time.
+// freeLate releases claims of rows that did not begin in time.
 func (m *Machine) freeLate() {
 	c := &m.claims
 	late := false
@@ -96,19 +96,19 @@ func (m *Machine) freeLate() {
 			c.trim(n)
 			return
 		default:
-			if !late { // once, however many claims are late
+			if !late { // only once, even if several claims are late
 				late, c.most = true, max(1, c.most/2)
 			}
 			m.leave(fresh.it)
 		}
 	}
-	if len(c.fresh) > 0 && !late { // all claims began
+	if len(c.fresh) > 0 && !late { // all claimed rows began in time
 		c.most = min(c.most*2, max(m.claimsAFlight()*m.config.Workers, fetchChunk))
 	}
 	c.trim(len(c.fresh))
 }
 
-// claimsAFlight returns the maximum number of claims in a flight.
+// claimsAFlight returns the maximum number of claimed rows in a batch.
 func (m *Machine) claimsAFlight() int {
 	if m.config.ClaimsAlone {
 		return 1
@@ -116,7 +116,7 @@ func (m *Machine) claimsAFlight() int {
 	return m.config.Most
 }
 
-// trim removes the first n claims of fresh.
+// trim removes the first n elements of fresh.
 func (c *claimState) trim(n int) {
 	clear(c.fresh[:n])
 	if c.fresh = c.fresh[n:]; len(c.fresh) == 0 {

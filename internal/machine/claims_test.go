@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// asking is a machine with an inbox; the test sees each of its actions.
+// asking is a machine with an inbox. The test sees every action of the machine.
 type asking struct {
 	t   *testing.T
 	m   *Machine
@@ -46,7 +46,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// claimed returns n items with claims that expire after left.
+// claimed returns n claimed rows whose claims expire after left.
 func (a *asking) claimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {
@@ -127,7 +127,7 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 	t.Run("D3_again_for_what_was_given_back_while_it_was_asked", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 1, 4 })
 		step[Action](a, 0, Timer{})
-		for range 2 { // one flies, one waits
+		for range 2 { // one row runs, and one row waits
 			if asked := step[ClaimRows](a, 0, a.claimed(1, time.Minute)); len(asked) != 1 {
 				t.Fatalf("%+v", asked)
 			}
@@ -292,7 +292,7 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 				t.Fatalf("%+v, want %d", asked, want)
 			}
 		}
-		step[Action](a, 0, a.claimed(40, time.Minute)) // ten are begun, and their flight does not end
+		step[Action](a, 0, a.claimed(40, time.Minute)) // ten rows run, and their batch does not end
 		freed := step[Unclaim](a, time.Minute, Timer{})
 		if len(freed) != 1 || len(freed[0].Items) != 30 {
 			t.Fatalf("%d are given back", len(freed))

@@ -9,10 +9,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit commits a flight: it trims marks whose handlers did not run and writes rows, in one transaction.
+// commit commits a batch. In one transaction it removes the markers of messages whose handlers did not run,
+// and writes rows.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
-	var early []int // marks that may not run: versions out of turn, and messages that are too old
+	var early []int // entries that may not run: versions whose predecessor is missing, and messages that are too old
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
 		case v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old:
@@ -30,7 +31,7 @@ func (m *Machine) commit(f *Flight) {
 	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
 }
 
-// untouched replaces the verdict on a mark that was trimmed.
+// untouched is the verdict of an entry whose marker is removed again by the commit.
 const untouched store.VerdictKind = 0
 
 // rows returns the inbox rows of a flight's commit.
@@ -46,7 +47,7 @@ func (m *Machine) rows(f *Flight) []Row {
 			}
 		case store.Seen:
 			if it.Claim != nil {
-				if !v.Known { // other code has applied the message: the claim ends as a duplicate
+				if !v.Known { // other code has applied the message, so the claim ends as a duplicate
 					rows = append(rows, Row{Entry: i, As: AsDuplicate, Attempts: int(it.attempts)})
 				}
 				continue
@@ -73,7 +74,7 @@ func (m *Machine) rows(f *Flight) []Row {
 	return rows
 }
 
-// ends returns how the commit ends the entry. A step that is not the last ends the claim but not the message.
+// ends returns how the commit ends the entry. A step ends the claim. Only the last step ends the message.
 func (en *Entry) ends() As {
 	if c := en.Item.Claim; en.As == AsApplied && c != nil && c.stepped {
 		return AsStepped
@@ -81,10 +82,10 @@ func (en *Entry) ends() As {
 	return en.As
 }
 
-// keeps reports whether a message with this ending has a row.
+// keeps reports whether a message that ends in this way has a row.
 func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
 
-// attempted returns the number of attempts for an entry's row, including a run in this flight.
+// attempted returns the number of attempts for an entry's row, including the run in this batch.
 func (m *Machine) attempted(en Entry) int {
 	if en.As == AsApplied {
 		return en.Item.Attempt()
@@ -92,8 +93,8 @@ func (m *Machine) attempted(en Entry) int {
 	return int(en.Item.attempts)
 }
 
-// keepsConflict reports whether this commit writes a row for a conflict. For a dead letter it does so once the
-// copy is in the dead-letter topic.
+// keepsConflict reports whether this commit writes a row for a conflict. If the conflict is dead-lettered,
+// its row is written after the copy exists in the dead-letter topic.
 func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	switch m.config.OnConflict {
 	case EndPark:
@@ -120,8 +121,8 @@ func (m *Machine) asConflict() As {
 	return AsParked
 }
 
-// repeats counts the riders of an item on the item's row. Riders that arrive later are marked and counted
-// themselves.
+// repeats counts the waiting copies of an item in the item's row. Copies that arrive later are marked and
+// counted by a later batch.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	for _, r := range it.riders.all() {
 		if it.riders.has(r) && it.copies(r) && !r.counted {
@@ -132,20 +133,21 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
-// copies reports whether a rider is a copy with the same content, so that the item's commit also ends it. A rider
-// that rides because of a previous identity is not; the store judges it.
+// copies reports whether a waiting message is a copy of the item with the same content. The item's commit then
+// also ends that copy. A message that waits only because of its previous identity is no such copy. The store
+// decides about that message.
 func (it *Item) copies(rider *Item) bool {
 	return rider.Print == it.Print && rider.Source == it.Source && rider.Identity == it.Identity
 }
 
-// uncount undoes repeats after a commit that failed.
+// uncount reverses repeats after a commit that failed.
 func (it *Item) uncount() {
 	for _, r := range it.riders.all() {
 		r.counted = false
 	}
 }
 
-// ended handles the end of a flight's transaction.
+// ended handles the end of a batch's transaction.
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
@@ -165,7 +167,8 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
-		// No message is charged. The next Begin tells which claim was lost; items with valid claims run again.
+		// The failure counts as no attempt. The next Begin reports which claim was lost. Items with valid
+		// claims run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
 	case f.why != store.ClassNone:
@@ -177,7 +180,7 @@ func (m *Machine) ended(e Ended) {
 	m.mayLeaveAgain(f, e.Until)
 }
 
-// committed settles the items that the flight ended and queues the others again.
+// committed ends the items that the batch ended, and queues the other items again.
 func (m *Machine) committed(w *worker, f *Flight) {
 	m.up()
 	m.commits++
@@ -224,27 +227,27 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// own reports whether the marker that a mark found was written by a commit of the same item whose outcome was
-// unknown. Then Seen means applied, and the item is no duplicate (case 3).
+// own reports whether the found marker was written by an earlier commit of the same item, whose outcome was
+// unknown. Then the verdict Seen means that the item was applied, and the item is no duplicate (case 3).
 func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
 	case v.Kind == store.Seen && (v.Former || en.Item.conflicted()):
-		return false // a conflict has no marker of its own
+		return false // for a conflict no marker is written
 	case v.Kind == store.Seen && en.Item.Claim != nil:
 		return v.Known && en.As != AsDuplicate
 	case v.Kind == store.Seen && en.As.Outcome() == store.Waiting:
-		return true // another worker may have claimed the row since and ended it
+		return true // another process may have claimed the row after that commit, and ended it
 	case v.Kind == store.Seen:
 		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}
 	return v.Kind == store.Conflict && v.Known
 }
 
-// Ending returns how entry i ends if the flight's commit succeeds, and why; source.EndUnknown if it does not end.
-// Ending reads only data that no event changes before the flight ends, so the shell may call it during the
-// commit.
+// Ending returns how entry i ends if the batch's commit succeeds, and why. The result is source.EndUnknown if
+// the entry does not end. Ending reads only data that do not change before the batch ends, so the engine may
+// call Ending during the commit.
 func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
 	switch v.Kind {
@@ -261,7 +264,6 @@ func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	return source.EndUnknown, reasonname.None
 }
 
-// endingOf returns how a delivery ended.
 func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	switch {
 	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == EndKeepFirst):
@@ -290,8 +292,9 @@ func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	return source.EndApplied
 }
 
-// conclude settles an item and, as duplicates, those of its riders that the commit also ends: copies with the same
-// content that are counted on the row if there is one. The other riders ask the store themselves.
+// conclude ends an item. It also ends, as duplicates, those waiting copies that the commit ends: copies with
+// the same content that are counted in the row, if there is a row. For other waiting copies, the store is
+// asked.
 func (m *Machine) conclude(en Entry, v store.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
@@ -303,7 +306,7 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	case source.EndReceived, source.EndStepped:
 		m.due(m.now)
 	case source.EndWaiting:
-		if why.after > 0 || en.As != AsBlocked { // otherwise a commit unblocks it and reports that
+		if why.after > 0 || en.As != AsBlocked { // otherwise a later commit unblocks the row and reports that
 			m.due(m.now + why.after)
 		}
 	}
@@ -323,7 +326,8 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// unknown marks the items of a commit with unknown outcome again, in a new transaction.
+// unknown queues the items of a commit with unknown outcome again. A new transaction will show whether they
+// are marked.
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {

@@ -1,17 +1,17 @@
 package machine
 
-// riders are the copies that ride on an item, in order of arrival. A rider that leaves stays in the list until
-// most have left, so that removing many riders of a lane has a constant cost for each. An item without riders has
-// none of this.
+// riders are the copies that wait for an item, in order of arrival. A copy that leaves stays in the list
+// until most copies have left, so that the cost of removing a copy does not depend on their number. An item
+// without waiting copies has no riders.
 type riders struct {
 	list []*Item
-	left int // number of riders in the list that have left
+	left int // number of copies in the list that have left
 }
 
-// has reports whether an item of the list still rides.
+// has reports whether an item of the list still waits.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
-// all returns the list, including riders that have left.
+// all returns the list, including copies that have left.
 func (r *riders) all() []*Item {
 	if r == nil {
 		return nil
@@ -21,9 +21,9 @@ func (r *riders) all() []*Item {
 
 func (r *riders) add(it *Item) { r.list = append(r.list, it) }
 
-// remove removes a rider and returns the number of items that it examined.
+// remove removes a copy and returns the number of items that remove examined.
 func (r *riders) remove(it *Item) (touched int) {
-	if len(r.list) == 0 { // takeAll has removed it
+	if len(r.list) == 0 { // takeAll has removed the copy
 		return 0
 	}
 	if r.left++; 2*r.left <= len(r.list) {
@@ -40,7 +40,7 @@ func (r *riders) remove(it *Item) (touched int) {
 	return touched
 }
 
-// takeAll empties the list and returns the riders.
+// takeAll empties the list and returns the copies.
 func (r *riders) takeAll() []*Item {
 	if r == nil {
 		return nil

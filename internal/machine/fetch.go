@@ -9,36 +9,37 @@ import (
 // fetchChunk is the minimum size of a Fetch, so that small batches do not cause many small calls.
 const fetchChunk = 256
 
-// emptyFetch is the pause after a Fetch without deliveries, so that a source that does not wait causes no busy
-// loop.
+// emptyFetch is the pause after a Fetch without deliveries. Without a pause, a source that does not wait
+// would cause a busy loop.
 const emptyFetch = 5 * time.Millisecond
 
 type fetchState struct {
-	under    bool // a Fetch is in progress
+	under    bool // a Fetch is running
 	canceled bool
-	ends     bool // with canceled: the run would end after it
+	ends     bool // if canceled is set: the run would end after this Fetch
 	over     bool // the source has ended
-	// empty reports that the source had no more deliveries at the last response, which answered that question.
-	// empty is valid until the next Fetch is due.
+	// empty reports that the source had no more deliveries at its last response, and that this response said
+	// so. empty is valid until the next Fetch is due.
 	empty    bool
 	began    Time // start of the last Fetch
 	until    Time
 	failures int
-	// limit is the time at which the Fetch in progress is cancelled. limit is set at first and after a failure,
+	// limit is the time at which the running Fetch is cancelled. limit is set at first and after a failure,
 	// so that a source without deliveries responds and is known to work. 0 means no limit.
 	limit      Time
-	unanswered int  // Fetches in a row that ended before the source was reached
-	active     Time // when there last was, or could have been, a delivery
+	unanswered int  // number of Fetches in a row that ended before the source was reached
+	active     Time // when a delivery last arrived, or could have arrived
 	laned      bool // the source has assigned a lane
 	known      bool // the source has responded without an error
 	full       bool // ReportFull was made
 }
 
-// longestAsk is the maximum of limit. The limit grows because a source may need longer to reach its broker than it
-// was given.
+// longestAsk is the maximum duration that limit allows for a Fetch. The allowed duration grows, because a
+// source may need more time to reach its broker.
 const longestAsk = time.Minute
 
-// startFetch fetches more while there is memory; it may exceed the limit by one call.
+// startFetch fetches more messages while there is free memory. The result of one Fetch may exceed the memory
+// limit.
 func (m *Machine) startFetch() {
 	f := &m.fetch
 	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) && !m.config.OneAttempt {
@@ -64,9 +65,9 @@ func (m *Machine) startFetch() {
 	m.do(Fetch{Messages: min(messages, max(m.config.Most, fetchChunk)), Bytes: bytes})
 }
 
-// limitFetch limits a Fetch after a failure: otherwise it would wait for a delivery, and it would not be known
-// whether the source works (law 11). If the run would end at the same time, the Fetch is cancelled for that
-// reason, and the source is asked for more.
+// limitFetch ends a Fetch that began after a failure. Otherwise the Fetch would wait for a delivery, and it
+// would stay unknown whether the source works (law 11). If the run would end at the same time, limitFetch
+// does nothing: the Fetch is cancelled to end the run, and the source is asked whether it has more messages.
 func (m *Machine) limitFetch() {
 	if f := &m.fetch; f.under && !f.canceled && f.limit != 0 && f.limit <= m.now && !m.mayEndIdle() {
 		m.cancelFetch(false)
@@ -85,7 +86,7 @@ func (m *Machine) fetched(e Fetched) {
 		m.admit(it)
 	}
 	switch {
-	case e.Unanswered: // the source is neither known to work nor to be empty
+	case e.Unanswered: // this response does not show whether the source works or is empty
 		f.unanswered++
 		f.active = m.now
 	case e.Failed:
@@ -102,7 +103,7 @@ func (m *Machine) fetched(e Fetched) {
 	if len(e.Items) > 0 || e.More {
 		f.active = m.now
 	}
-	if e.More { // rows may be due too: what is known about the inbox is older than this response
+	if e.More { // rows of the inbox may be due too, because the inbox was last asked before this response
 		m.claims.until, m.claims.empty = min(m.claims.until, m.now), false
 	}
 	if len(e.Items) == 0 && !e.Failed {

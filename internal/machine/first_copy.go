@@ -2,18 +2,19 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// The first copy of an identity in memory carries the later copies, which ride on it (case 4). This file decides
-// what the first copy does together with what happens to the others.
+// Later copies of an identity wait for the first copy in memory (case 4). This file decides how the first
+// copy ends together with the waiting copies. The code calls the first copy the carrier, and the waiting
+// copies riders.
 
-// tracked reports whether copies of the item ride together. A claim is not a copy: it never waits for a delivery,
-// and deliveries find that the message waits in the inbox.
+// tracked reports whether copies of the item wait for it. A claimed row is not a copy: it never waits for a
+// delivery, and the store tells deliveries that the message waits in the inbox.
 func (m *Machine) tracked(it *Item) bool {
 	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
 }
 
-// admitCopy queues an item, or makes it ride on an earlier copy. An item that rides because of its previous
-// identity still carries its own copies: if they passed it, it could wait for them, while they wait for it in
-// their line.
+// admitCopy queues an item, or makes the item wait for an earlier copy. An item that waits only because of its
+// previous identity is still recorded as the first copy of its own identity. Otherwise later copies could run
+// before the item, or the item and a later copy could wait for each other.
 func (m *Machine) admitCopy(it *Item) {
 	switch carrier := m.carrierOf(it); {
 	case carrier == nil:
@@ -27,8 +28,9 @@ func (m *Machine) admitCopy(it *Item) {
 	}
 }
 
-// carrierOf returns the item that an item must wait for: the first copy of its identity, or an earlier item with
-// its previous identity, which may be a copy or have other content; nil if there is none.
+// carrierOf returns the item that this item must wait for, or nil if this item need not wait. The returned item
+// is the first copy of the same identity, or an earlier item with the same previous identity. The earlier item
+// may be a copy or have other content.
 func (m *Machine) carrierOf(it *Item) *Item {
 	if !m.tracked(it) {
 		return nil
@@ -53,8 +55,8 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// sharesFormer reports whether another item with the item's previous identity is in memory. If not, the item
-// reserves that identity, so that no two marks of it are ever in progress, whatever the order of arrival.
+// sharesFormer reports whether another item in memory has the item's previous identity. If not, the item
+// reserves that identity, so that two markers of that identity are never written at the same time.
 func (m *Machine) sharesFormer(it *Item) bool {
 	if it.Former == nil || !m.tracked(it) {
 		return false
@@ -66,12 +68,12 @@ func (m *Machine) sharesFormer(it *Item) bool {
 	return false
 }
 
-// leaving reports whether an item that has not ended should be dropped.
+// leaving reports whether an item that has not ended must be dropped.
 func (m *Machine) leaving(it *Item) bool {
 	return m.end.stopping || it.lane.left || it.lane.revoking
 }
 
-// leave removes an item. Its riders are promoted.
+// leave drops an item. Then the first of its waiting copies takes its place.
 func (m *Machine) leave(it *Item) {
 	if it.state == gone {
 		return
@@ -83,10 +85,11 @@ func (m *Machine) leave(it *Item) {
 	}
 }
 
-// uncarry makes an item stop carrying its identity.
+// uncarry makes an item give up its identity, so that a waiting copy takes its place.
 func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 
-// unload makes an item stop carrying its identity and returns its riders, which the caller must move at once.
+// unload makes an item give up its identity and returns its waiting copies. The caller must move these copies
+// at once.
 func (m *Machine) unload(it *Item) []*Item {
 	m.touched += len(it.riders.all())
 	if m.carriers[it.key()] == it {
@@ -98,8 +101,8 @@ func (m *Machine) unload(it *Item) []*Item {
 	return it.riders.takeAll()
 }
 
-// promote makes the first rider that may still run the carrier, with its own arrival number. If riders rode
-// because of a previous identity, there may be several carriers.
+// promote makes the first waiting copy that may still run the carrier. The copy keeps its arrival number. If
+// messages waited because of a previous identity, several of them may become carriers.
 func (m *Machine) promote(riders []*Item) {
 	for i := 0; i < len(riders); i++ {
 		m.touched++
@@ -114,16 +117,16 @@ func (m *Machine) promote(riders []*Item) {
 	}
 }
 
-// ride makes a copy wait for the first one.
+// ride makes a copy wait for the first copy.
 func (m *Machine) ride(it, carrier *Item) {
 	m.move(it, placement{state: riding, carrier: carrier})
 }
 
-// shed drops the riders in lanes that are being revoked: their carrier does not end yet, and the lane must not
-// wait for it.
+// shed drops the waiting copies in lanes that are being revoked. Their carrier does not end yet, and the lane
+// must not wait for the carrier.
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
-	var left []*Item // by the riders that leave
+	var left []*Item // the waiting copies of the copies that leave
 	for i := 0; i < len(r.all()); {
 		m.touched++
 		it := r.list[i]
@@ -135,21 +138,21 @@ func (m *Machine) shed(carrier *Item) {
 		m.move(it, placement{})
 		left = append(left, m.unload(it)...)
 		if len(r.list) < before {
-			i = 0 // the list was compacted
+			i = 0 // takeOut has compacted the list
 		}
 	}
 	m.promote(left)
 }
 
-// hold keeps an item, and its lane behind it, in memory until a time.
+// hold makes an item wait in memory until a time. Later items of the same ordered key or lane wait too.
 func (m *Machine) hold(it *Item, until Time) {
 	m.shed(it)
 	it.alone = true
 	m.move(it, placement{state: held, until: until})
 }
 
-// await is hold for an item that will ask again whether this release knows its outcome. Unlike a copy in flight it
-// does not delay other messages, because one transaction asks for many items.
+// await is hold for an item whose marker a newer release wrote. The store will be asked again about the item.
+// Other messages are not delayed, because one transaction asks about many such items.
 func (m *Machine) await(it *Item, until Time) {
 	m.shed(it)
 	m.move(it, placement{state: awaited, until: until})
@@ -168,7 +171,7 @@ func (m *Machine) requeueAll(f *Flight) {
 	}
 }
 
-// requeue queues an item again with its arrival number, unless it should be dropped.
+// requeue queues an item again with its arrival number, unless the item must be dropped.
 func (m *Machine) requeue(it *Item) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -178,9 +181,9 @@ func (m *Machine) requeue(it *Item) {
 	m.enqueue(it)
 }
 
-// enqueue adds an item to its queue in order of arrival. A dead letter is copied first, and marked only after the
-// copy exists: a crash in between causes a second copy, but no copy is ever missing. Its lane waits until the
-// mark.
+// enqueue adds an item to its queue in order of arrival. A dead letter is first copied to the dead-letter
+// topic. The message is marked only after the copy exists. A crash between the two causes a second copy, but
+// a copy is never missing. The lane of the message waits until the message is marked.
 func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})

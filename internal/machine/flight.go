@@ -12,28 +12,29 @@ type flightState struct {
 	fresh    []int // entries to run, in order
 	done     int   // number of entries that ran
 	running  bool
-	handled  bool // Run was sent
-	stopped  bool // StopRun was sent
-	cut      bool // its handler, or a callback of its commit, exceeded its timeout, and its connection was closed
-	sticks   bool // with cut: the handler or callback is still running
-	empty    bool // it runs no handler, and finds out whether the store works
+	handled  bool // Run was ordered
+	stopped  bool // StopRun was ordered
+	cut      bool // a handler, or a callback of the commit, exceeded its timeout, and the connection was closed
+	sticks   bool // if cut is set: the handler or callback still runs
+	empty    bool // the batch runs no handler, and finds out whether the store works
 	trim     []int
 
-	// How the flight's handlers failed, if they did. Either failure is set, if a message is to blame, or why, if
-	// none is.
+	// The failure of the batch's handlers, if any. If a message caused the failure, failure is set. If no
+	// message caused the failure, why is set.
 
-	// failure is the failure of a message; rollback.go splits the flight at that message.
+	// failure is the failure of a message. The batch is split at that message; see rollback.go.
 	failure *Failure
-	// why is Contended or Down: all entries run again, and no message is charged. cause is the error, for people.
-	// outside is Failure.Outside.
+	// why is Contended or Down. Then all entries run again, and the failure counts as no attempt. cause is
+	// the error. outside is Failure.Outside.
 	why     store.Class
 	cause   error
 	outside bool
-	// culprit is the index of an entry. With failure it is the message to charge, -1 if unknown. With why it is
-	// the message whose handler met the error, which is at most suspected.
+	// culprit is the index of an entry. If failure is set, culprit is the message that failed, or -1 if that
+	// is unknown. If why is set, culprit is the message whose handler got the error; that message is at most
+	// suspected.
 	culprit int
-	// suspects, if failure has no culprit, is the number of entries, from the first, that may be to blame. The
-	// flight is halved until one message is alone.
+	// suspects is used if failure is set and culprit is unknown. It is the number of entries, from the first,
+	// that may have caused the failure. The batch is halved until one message is alone.
 	suspects int
 }
 
@@ -46,7 +47,7 @@ func (f *Flight) holds(l *lane) bool {
 	return false
 }
 
-// marked handles the store's verdicts and runs the handlers of fresh entries.
+// marked handles the results of writing the markers. For each entry whose marker was new, the handler is started.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
 	if e.Class != store.ClassNone {
@@ -77,7 +78,7 @@ func (m *Machine) marked(e Marked) {
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})
 }
 
-// notBegun ends a flight whose transaction was not opened. No message is charged.
+// notBegun ends a batch whose transaction was not opened. The failure counts as no attempt.
 func (m *Machine) notBegun(e Marked) {
 	f := e.Flight
 	w := m.land(f)
@@ -101,8 +102,8 @@ func (m *Machine) notBegun(e Marked) {
 	m.mayLeaveAgain(f, 0)
 }
 
-// sift selects the entries to run: fresh marks, except those in a line behind a message that must wait. sift
-// trims fresh marks that may not run.
+// sift selects the entries that run. An entry runs if its marker is new, and if no earlier message of its
+// ordered key or lane must wait. If an entry has a new marker but must not run, the marker is removed again.
 func (m *Machine) sift(f *Flight) {
 	var waited []*line
 	f.fresh = make([]int, 0, len(f.Entries))
@@ -121,7 +122,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old {
 			en.Item.unknown = false
 		}
-		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // later messages of the line wait where it waits
+		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // later messages of the key or lane go to the inbox
 			waited = append(waited, en.Item.line)
 		}
 		if v.Kind != store.Fresh {
@@ -133,7 +134,7 @@ func (m *Machine) sift(f *Flight) {
 			f.trim = append(f.trim, i)
 		case m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
-			if en.Item.line.ordered { // later messages of the line wait
+			if en.Item.line.ordered { // later messages of the key or lane must wait
 				waited = append(waited, en.Item.line)
 			}
 		case en.As == AsApplied:
@@ -142,11 +143,11 @@ func (m *Machine) sift(f *Flight) {
 	}
 }
 
-// mustWait reports whether the store cannot tell the outcome of an identity, so that the message is held and asks
-// again.
+// mustWait reports whether the store cannot say how an identity ended. The message then waits, and the store
+// is asked again.
 func mustWait(v store.Verdict) bool { return v.Kind == store.Busy || v.Kind == store.Newer }
 
-// ran handles the end of a flight's handlers.
+// ran handles the end of a batch's handlers.
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
 	f.running = false
@@ -162,8 +163,8 @@ func (m *Machine) ran(e Ran) {
 	}
 	if !e.Failed {
 		if e.Done < len(f.fresh) && !f.stopped {
-			// The time was used up. The next batch gets about as many entries as this one had time for, because
-			// the commit doubles the limit.
+			// The time was used up. The commit doubles the limit, so the next batch gets about as many
+			// entries as this batch could run.
 			m.workers[f.Worker].limit = max(1, (e.Done+1)/2)
 		}
 		m.commit(f)
@@ -193,8 +194,8 @@ func (m *Machine) ran(e Ran) {
 	m.do(Rollback{Flight: f})
 }
 
-// stuck closes the connection of a handler that does not return. Its worker and its lanes wait until it returns
-// (case 10). For a callback of a commit the shell has already closed the connection.
+// stuck closes the connection of a handler that does not return. Its worker and its lanes wait until the
+// handler returns (case 10). For a callback of a commit, the engine has already closed the connection.
 func (m *Machine) stuck(e Stuck) {
 	f := e.Flight
 	if !f.running && !e.Committing {

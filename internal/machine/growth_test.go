@@ -39,7 +39,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	t.Run("trap_T88_it_lets_go_of_what_has_left_behind_its_head", func(t *testing.T) {
 		var q queue
 		first := &Item{progress: progress{placement: placement{state: queued}}}
-		q.push(first) // its worker is stuck, and lanes come and go
+		q.push(first) // the worker of this item is stuck, and lanes are assigned and lost
 		for arrival := range uint64(100_000) {
 			it := &Item{progress: progress{arrival: arrival + 1, placement: placement{state: queued}}}
 			q.push(it)
@@ -76,7 +76,7 @@ func TestHeldItemsThatLeave(t *testing.T) {
 	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
 		m := New(testConfig())
 		waits := func(lane source.Lane) {
-			m.Step(Given{Lane: lane}, 0) // an older epoch of it goes
+			m.Step(Given{Lane: lane}, 0) // an older epoch of the lane is lost
 			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
 			m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Busy}}}, 0)
 			m.Step(Ended{Flight: f, Outcome: store.Committed, Culprit: -1}, 0)
@@ -85,7 +85,7 @@ func TestHeldItemsThatLeave(t *testing.T) {
 			}
 		}
 		waits(source.Lane{ID: "stays", Epoch: 1})
-		m.held[0].until = 1 // the next moment of all
+		m.held[0].until = 1 // the earliest time in the heap
 		for epoch := range uint64(20_000) {
 			waits(source.Lane{ID: "a", Epoch: epoch + 1})
 		}
@@ -120,8 +120,9 @@ func TestHeldItemsThatLeave(t *testing.T) {
 
 func TestALaneWithManyRidersThatGoes(t *testing.T) {
 	const riders = 10_000
-	// load returns a machine with a carrier in lane a and its copies in lane b. Between the copies there are other
-	// messages of lane a, so that the copies are not adjacent in the list of all items.
+	// load returns a machine with a first copy in lane a and further copies in lane b, which wait for it.
+	// Other messages of lane a arrived between the copies, so the copies are not adjacent in the list of all
+	// items.
 	load := func(t *testing.T, lanes Lanes) *Machine {
 		c := testConfig()
 		c.MaxMessages, c.Lanes = 10*riders, lanes

@@ -1,7 +1,7 @@
 package machine
 
-// heldHeap orders held items by time, then by arrival. Each item knows its index, so that an item that leaves is
-// removed at once: waits may be long, and lanes come and go.
+// heldHeap orders held items by time, then by arrival. Each item stores its index, so that an item can be
+// removed at once: waits may be long, and lanes are assigned and lost meanwhile.
 type heldHeap []*Item
 
 func (h heldHeap) Len() int { return len(h) }

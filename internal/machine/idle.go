@@ -2,14 +2,15 @@ package machine
 
 import "time"
 
-// joining is how long a source may take to assign its first lane before it counts as idle: a member of a consumer
-// group waits for the others.
+// joining is how long a source may take to assign its first lane before the source counts as idle. A source that
+// is a member of a consumer group gets its lanes only after the other members have joined.
 const joining = time.Minute
 
-// awaitEnd is how long a consumer whose source has ended waits for messages that a newer release marked.
+// awaitEnd is how long a consumer waits, after its source has ended, for messages that a newer release
+// marked.
 const awaitEnd = 5 * time.Second
 
-// room returns how much more may be held in memory.
+// room returns how many more messages and bytes may be held in memory.
 func (m *Machine) room() (messages int, bytes int64) {
 	return m.config.MaxMessages - m.live.count, m.config.MaxBytes - m.bytes
 }
@@ -20,17 +21,19 @@ func (m *Machine) full() bool {
 	return messages <= 0 || bytes <= 0
 }
 
-// endsFull reports whether the run ends because nothing more can be fetched.
+// endsFull reports whether the run ends because the memory is full, so that no further message can be
+// fetched.
 func (m *Machine) endsFull() bool { return m.full() && (m.config.IdleExit > 0 || m.config.Bounded) }
 
-// rests reports whether there is nothing to do: no items, or only items that this release cannot end.
+// rests reports whether there is nothing to do: there are no items, or only items that this release cannot
+// end.
 func (m *Machine) rests() bool {
 	return !m.flying() && (m.live.count == 0 || m.onlyAwaits())
 }
 
-// onlyAwaits reports, while no flight is in progress, whether the only items left are messages that a newer
-// release marked and items that wait for them, in their lanes or as their copies. Items that are queued and may
-// run would be in a flight.
+// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait
+// for such messages: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in
+// progress.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
 	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
@@ -44,9 +47,9 @@ func (m *Machine) onlyAwaits() bool {
 	return true
 }
 
-// tellFull reports when messages that a newer release marked, and those that wait for them, stop fetching, and
-// when fetching continues. The state begins when there is nothing else to do, and lasts, also while the store is
-// asked again, until there is memory.
+// tellFull reports when fetching stops because memory is full of messages that a newer release marked, and of
+// messages that wait for them. tellFull also reports when fetching continues. The state begins when there is
+// nothing else to do, and ends when there is free memory. It also lasts while the store is asked again.
 func (m *Machine) tellFull() {
 	switch {
 	case m.fetch.full && !m.full():
@@ -58,7 +61,7 @@ func (m *Machine) tellFull() {
 	}
 }
 
-// behind returns the lanes with unsettled items when the run ends idle, in order of arrival.
+// behind returns the lanes that still have items when an idle run ends, in order of arrival.
 func (m *Machine) behind() []Behind {
 	if !m.end.idle {
 		return nil
@@ -81,15 +84,15 @@ func (m *Machine) behind() []Behind {
 	return all
 }
 
-// endsIdle reports whether the consumer ends when there is nothing to do. A failing source is not known to have
-// nothing. Without IdleExit the run ends with the source's last Fetch, but not while messages of a newer release
-// are awaited.
+// endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the consumer
+// does not end, because the source may have more messages. Without IdleExit, the run ends after the last Fetch of
+// a source that has an end. Such a run does not end while messages wait because a newer release marked them.
 func (m *Machine) endsIdle() bool {
 	ends := m.config.IdleExit > 0 || (m.config.Ends || m.fetch.over) && m.onlyAwaits()
 	return ends && m.fetch.failures == 0
 }
 
-// idleAt returns when a source without deliveries has been idle for long enough.
+// idleAt returns the time at which a source without deliveries has been idle long enough.
 func (m *Machine) idleAt() Time {
 	if m.config.IdleExit == 0 {
 		return m.fetch.active + awaitEnd
@@ -100,18 +103,18 @@ func (m *Machine) idleAt() Time {
 	return m.fetch.active + m.config.IdleExit
 }
 
-// endAskAt returns when the Fetch in progress is cancelled to end the run. A Fetch that began later than idleAt
-// would otherwise be cancelled before it reaches the source.
+// endAskAt returns the time at which the running Fetch is cancelled to end the run. If the Fetch began later
+// than idleAt, it gets emptyFetch more, because it would otherwise be cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
-// nothingDue reports whether no row of the inbox is due, as far as is known. The last response is valid until the
-// next claim is due; an open breaker may delay that claim.
+// nothingDue reports whether probably no row of the inbox is due. The last response counts until the next
+// claim is due. An open breaker may delay that claim.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
 	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())
 }
 
-// mayEndIdle reports whether the consumer would now end idle.
+// mayEndIdle reports whether the consumer would end now because it is idle.
 func (m *Machine) mayEndIdle() bool {
 	return m.endsIdle() && !m.end.stopping && m.rests() && m.nothingDue() && m.now >= m.idleAt()
 }

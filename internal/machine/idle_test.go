@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// clock steps a machine and records its actions on the source.
+// clock calls Step of a machine and records the actions that concern the source.
 type clock struct {
 	m       *Machine
 	now     Time
@@ -38,7 +38,7 @@ func (c *clock) step(e Event) {
 	}
 }
 
-// until lets time pass up to a time, with a Timer whenever the machine asks for one.
+// until advances the time to at, and passes a Timer to the machine at each time that the machine has ordered.
 func (c *clock) until(at Time) {
 	for c.wake > c.now && c.wake <= at {
 		c.now = c.wake

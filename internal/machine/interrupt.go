@@ -2,8 +2,9 @@ package machine
 
 import "slices"
 
-// cancelFetch cancels the Fetch in progress; idle means that the run would end after it. A stop overrides that:
-// the source then need not say whether it has more.
+// cancelFetch cancels the running Fetch. idle means that the run would end afterwards. If the run stops,
+// cancelFetch is called again without idle, because the source then need not say whether it has more
+// messages.
 func (m *Machine) cancelFetch(idle bool) {
 	f := &m.fetch
 	if !f.under || f.canceled && (idle || !f.ends) {
@@ -20,8 +21,8 @@ func (m *Machine) stopRun(f *Flight) {
 	f.stopped = true
 }
 
-// dropIdle drops the chosen items that are not in a flight. Riders stay if their carrier is in a flight; they are
-// settled with it.
+// dropIdle drops the chosen items that are not in a batch. If a copy waits for an item that is in a batch,
+// the copy is not dropped; it ends together with that item.
 func (m *Machine) dropIdle(chosen func(*Item) bool) {
 	var all []*Item
 	for it := m.live.head; it != nil; it = it.next {
@@ -30,7 +31,7 @@ func (m *Machine) dropIdle(chosen func(*Item) bool) {
 			all = append(all, it)
 		}
 	}
-	// Items that leave may remove others, which are then no longer idle.
+	// An item that leaves may remove other items. Those items are then no longer idle.
 	for _, it := range all {
 		if it.idle() {
 			m.leave(it)

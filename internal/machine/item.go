@@ -12,36 +12,37 @@ type progress struct {
 	lane *lane
 	line *line // nil if the item is skipped
 
-	// as is how the next flight marks the item. The row gets the reason and the errors of failure.
+	// as says how the next batch marks the item. The row gets the reason and the errors in failure.
 	as    As
 	alone bool
-	// newer: ReportNewer was made for the item.
+	// newer means that ReportNewer was made for the item.
 	newer bool
-	// unknown: the outcome of the item's last commit is unknown, so a marker that is found is taken for its own.
+	// unknown means that the outcome of the item's last commit is unknown. If a marker is then found, it
+	// counts as written by that commit.
 	unknown bool
-	// rolledBack: the handler succeeded and was rolled back because of another message.
+	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// charged: the next run is a further attempt. tried: the first attempt has been made.
+	// charged means that the next run is a further attempt. tried means that the first attempt has been made.
 	charged, tried bool
-	// copied: the dead letter has been written.
+	// copied means that the dead letter has been written.
 	copied bool
 
-	riders  *riders  // nil if it never had any
-	failure *failure // nil if it has not failed
-	trouble *trouble // nil if it never waited for others
+	riders  *riders  // nil if no copy ever waited for the item
+	failure *failure // nil if the item has not failed
+	trouble *trouble // nil if the item never waited for other transactions
 
 	previous, next *Item // neighbours in the live list
 }
 
-// failure contains why an item is not simply applied. failure is allocated separately, like trouble, because few
-// items have one and every item is in memory while it waits.
+// failure contains the reason why an item is not simply applied. failure and trouble are allocated
+// separately, because few items have them, and every waiting item uses memory.
 type failure struct {
 	reason      semel.Reason
 	first, last error
-	after       Time // delay of an item that waits in the inbox
+	after       Time // delay of an item that is stored in the inbox
 }
 
-// failed returns the item's failure; empty if there is none.
+// failed returns the item's failure, or an empty failure if there is none.
 func (it *Item) failed() failure {
 	if it.failure == nil {
 		return failure{}
@@ -49,7 +50,7 @@ func (it *Item) failed() failure {
 	return *it.failure
 }
 
-// failing returns the item's failure for writing, and creates it if there is none.
+// failing returns the item's failure for writing. If there is none, failing creates it.
 func (it *Item) failing() *failure {
 	if it.failure == nil {
 		it.failure = &failure{}
@@ -57,21 +58,22 @@ func (it *Item) failing() *failure {
 	return it.failure
 }
 
-// trouble contains failures and waits of an item that others or the store cause, or seem to cause.
+// trouble contains failures and waits of an item whose cause is, or seems to be, another transaction or the
+// store.
 type trouble struct {
 	busy int // number of waits in a row
-	// since is the start of the wait for others, tellAt the time of the next report about it.
+	// since is the start of the wait. tellAt is the time of the next report about the wait.
 	since, tellAt Time
 	waits         ReportKind // kind of the reports about the wait
-	unknown       error      // while awaited: describes the newer release's marker
+	unknown       error      // while awaited: describes the marker that a newer release wrote
 	suspicion     suspicion
-	// conflicted, after a commit with unknown outcome, reports that the commit was to write the row of a conflict
-	// and no mark.
+	// conflicted belongs to a commit with unknown outcome. It reports that the commit should have written the
+	// row of a conflict, and no marker.
 	conflicted bool
 }
 
-// doubt records, for an item whose commit has an unknown outcome, whether that commit was to write a conflict's
-// row.
+// doubt records that the outcome of an item's commit is unknown, and whether that commit should have written
+// the row of a conflict.
 func (it *Item) doubt(conflict bool) {
 	it.unknown = true
 	if conflict || it.trouble != nil {
@@ -79,10 +81,10 @@ func (it *Item) doubt(conflict bool) {
 	}
 }
 
-// conflicted reports whether the unknown commit was to write a conflict's row.
+// conflicted reports whether the commit with unknown outcome should have written the row of a conflict.
 func (it *Item) conflicted() bool { return it.trouble != nil && it.trouble.conflicted }
 
-// troubled returns the item's trouble for writing, and creates it if there is none.
+// troubled returns the item's trouble for writing. If there is none, troubled creates it.
 func (it *Item) troubled() *trouble {
 	if it.trouble == nil {
 		it.trouble = &trouble{}
@@ -90,23 +92,24 @@ func (it *Item) troubled() *trouble {
 	return it.trouble
 }
 
-// key returns the identity, which copies have in common.
+// key returns the identity. All copies of a message have the same key.
 func (it *Item) key() Name { return Name{it.Source, it.Identity} }
 
-// ridesForFormer reports whether a rider may be applied although its carrier is: it is not a copy of the carrier,
-// or has other content, and if the carrier is a conflict with its own previous identity, the carrier's identity is
-// free again.
+// ridesForFormer reports whether a waiting message may still be applied after its carrier was applied. It may
+// if it is not a copy of the carrier, or if it has other content and a previous identity. In the latter case
+// the carrier may be a conflict with its own previous identity, and the carrier's identity is then free
+// again.
 func (it *Item) ridesForFormer() bool {
 	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
 }
 
-// Arrival returns the item's number in the order of arrival; 0 before it is added.
+// Arrival returns the item's number in the order of arrival, or 0 before the item is added.
 func (it *Item) Arrival() uint64 { return it.arrival }
 
 // Attempt returns the number of the handler's next or current run for this item.
 func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 
-// Outcome returns the outcome that the mark writes to the marker.
+// Outcome returns the outcome that is written to the marker.
 func (a As) Outcome() store.Outcome {
 	switch a {
 	case AsParked, AsOverdue:

@@ -4,7 +4,7 @@ import "time"
 
 func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
-// known reports the end of the wait that ReportNewer reported for an item.
+// known reports that an item no longer waits because of a newer release, if ReportNewer was made for it.
 func (m *Machine) known(it *Item) {
 	if it.newer {
 		it.newer = false
@@ -13,8 +13,9 @@ func (m *Machine) known(it *Item) {
 	}
 }
 
-// jitter returns a random delay of up to first, doubled n times, at most most ("full jitter": M. Brooker,
-// Exponential Backoff And Jitter, 2015). It is never 0, so that there are no busy loops.
+// jitter returns a random delay. The upper limit is first, doubled n times, and at most most ("full jitter":
+// M. Brooker, Exponential Backoff And Jitter, 2015). The result is never 0, because a delay of 0 would cause
+// busy loops.
 func (m *Machine) jitter(first, most time.Duration, n int) time.Duration {
 	upper := first << min(n, 30)
 	if upper > most || upper < first {

@@ -9,10 +9,10 @@ type lane struct {
 	line     *line // nil if the lane has no order
 	paused   bool
 	revoking bool
-	left     bool // lost: its items cannot be settled
+	left     bool // the lane is lost, so its items cannot be acked
 }
 
-// given adds a lane. An older epoch of the lane is lost without a notice.
+// given adds a lane. If the machine has an older epoch of the lane, that epoch is lost.
 func (m *Machine) given(n source.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
@@ -25,7 +25,7 @@ func (m *Machine) given(n source.Lane) {
 	m.fetch.active, m.fetch.laned = m.now, true
 }
 
-// revoking drains a lane: items that are not in a flight are dropped, the others are finished.
+// revoking drains a lane: items that are not in a batch are dropped, and the items in batches are finished.
 func (m *Machine) revoking(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n || l.revoking {
@@ -41,8 +41,8 @@ func (m *Machine) revoking(n source.Lane) {
 	}
 }
 
-// lost removes a lane at once. Running handlers continue. Their commit does no harm, because a redelivery finds
-// the marker.
+// lost removes a lane at once. Running handlers continue. Their commit does no harm, because a redelivery
+// finds the marker.
 func (m *Machine) lost(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
@@ -50,13 +50,13 @@ func (m *Machine) lost(n source.Lane) {
 	}
 	delete(m.lanes, n.ID)
 	l.left = true
-	if l.paused { // flow does not change a lane that has left
+	if l.paused { // flow does not change a lane that is lost
 		m.paused--
 	}
 	m.dropIdle(func(it *Item) bool { return it.lane == l })
 }
 
-// releaseLanes releases revoked lanes after their last settlement.
+// releaseLanes releases a revoked lane after its last settlement.
 func (m *Machine) releaseLanes() {
 	waiting := m.revokes[:0]
 	for _, l := range m.revokes {

@@ -2,32 +2,32 @@ package machine
 
 import "container/heap"
 
-// line is a sequence of messages that are processed in order. If one of them waits, the later ones wait too. A
-// lane is a line if lanes are ordered, and a key if keys are. Messages without an order are in lines of the
-// workers' own, which block nothing.
+// line is a sequence of messages that are processed in order. If one message waits, later messages of the
+// line wait too. If lanes are ordered, each lane is a line. If keys are ordered, each key is a line. Messages
+// without an order are in lines that belong to the workers and block nothing.
 //
-// Claims for outside calls are also in lines of their own, one for each route: a call may take long, and messages
-// must not wait for it while a worker is idle.
+// Claimed rows whose handlers call other systems have their own lines, one for each route. A call may take
+// long, and a message must not wait for a call while a worker is idle.
 //
-// A line belongs to a worker while it has items. It moves to another worker when that worker is idle and no item
-// of the line is in a flight.
+// A line that has items belongs to a worker. The line moves to another worker if that worker is idle and no
+// item of the line is in a batch.
 type line struct {
 	queue
 	ordered bool
 	route   uint64           // hash of the key
 	among   map[uint64]*line // the map that contains the line by route; nil for lines of lanes and workers
 	count   int              // number of items in memory
-	flying  int              // number of items in a flight
-	worker  int              // -1 if none
-	// place is the line's index among its worker's lines that may fly, ordered by their first arrival; -1 if it is
-	// not one of them.
+	flying  int              // number of items in a batch
+	worker  int              // -1 if no worker has the line
+	// place is the line's index in the ready lines of its worker. Ready lines are ordered by the arrival of
+	// their first items. place is -1 if the line is not ready.
 	place int
 	next  uint64
 }
 
 func newLine(ordered bool) *line { return &line{ordered: ordered, worker: -1, place: -1} }
 
-// lineHeap orders lines that may fly by the arrival of their first items.
+// lineHeap orders ready lines by the arrival of their first items.
 type lineHeap []*line
 
 func (h lineHeap) Len() int           { return len(h) }
@@ -62,9 +62,10 @@ func (m *Machine) join(it *Item) {
 	m.workers[l.worker].load++
 }
 
-// lineOf returns the line of an item: of its key, of its lane, or one of a worker's own chosen by route, never by
-// arrival, so that two messages of one key never run at the same time. Claims that fly alone have other lines than
-// deliveries, because deliveries would wait for their calls.
+// lineOf returns the line of an item: the line of its key, the line of its lane, or a line of a worker. A
+// worker is chosen by route and never by arrival, so that two messages of one key never run at the same time.
+// Claimed rows that run alone have other lines than deliveries, because deliveries would wait for their
+// calls.
 func (m *Machine) lineOf(it *Item) *line {
 	switch {
 	case it.Claim != nil && m.config.ClaimsAlone:
@@ -81,7 +82,7 @@ func (m *Machine) lineOf(it *Item) *line {
 	return m.keyLine(m.lines, it.Route)
 }
 
-// keyLine returns the line of a route in among, and creates it if there is none.
+// keyLine returns the line of a route in among. If there is none, keyLine creates it.
 func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	l := among[route]
 	if l == nil {
@@ -96,13 +97,13 @@ func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	return l
 }
 
-// Empty lines are reused for other keys: at most mostSpare of them, and only small ones.
+// Empty lines are reused for other keys. At most mostSpare lines are kept, and only lines with little memory.
 const (
 	mostSpare  = 1024
 	smallSpare = 32
 )
 
-// depart removes an item that is gone from its line. An empty line leaves its worker.
+// depart removes an item that has left from its line. A line that becomes empty leaves its worker.
 func (m *Machine) depart(it *Item) {
 	l := it.line
 	if l == nil { // the item was skipped
@@ -124,14 +125,14 @@ func (m *Machine) depart(it *Item) {
 	}
 	delete(l.among, l.route)
 	if len(m.spare) < mostSpare && cap(l.items) <= smallSpare {
-		clear(l.items) // drop references to items that have left
+		clear(l.items) // drop references to items that have left the line
 		l.queue = queue{items: l.items[:0]}
 		m.spare = append(m.spare, l)
 	}
 }
 
-// rank puts a line in order among its worker's lines that may fly. A line with an item in a flight is one of them
-// only for the flight that is being formed.
+// rank puts a line at its place among the ready lines of its worker. If an item of the line is in a batch,
+// the line is ready only while that batch is being formed.
 func (m *Machine) rank(l *line) {
 	if !l.ordered || l.worker < 0 {
 		return
@@ -152,7 +153,8 @@ func (m *Machine) rank(l *line) {
 	}
 }
 
-// leastLoaded returns the worker for a new line: the one with the fewest items whose handler is not stuck.
+// leastLoaded returns the worker for a new line: of the workers whose handler is not stuck, the worker with
+// the fewest items.
 func (m *Machine) leastLoaded() int {
 	least := 0
 	for i := range m.workers {
@@ -170,8 +172,8 @@ func (m *Machine) leastLoaded() int {
 	return least
 }
 
-// takeOver gives an idle worker half of the lines that wait for the flight of another worker, so that no key or
-// lane waits for another.
+// takeOver moves lines to an idle worker. It moves half of the lines that wait for the batch of another
+// worker, so that no key or lane waits for another.
 func (m *Machine) takeOver(w *worker) {
 	var from *worker
 	for i := range m.workers {

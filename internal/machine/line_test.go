@@ -53,7 +53,7 @@ func (k *keyed) fetched(keys ...uint64) {
 	k.step(Fetched{Items: all}, 0)
 }
 
-// ends lets a worker's handlers run; the handler of entry fails, -1 for none.
+// ends ends a worker's handlers. The handler of entry fails fails; -1 means that no handler fails.
 func (k *keyed) ends(worker, fails int, now Time) {
 	f := k.flights[worker]
 	delete(k.flights, worker)
@@ -104,8 +104,8 @@ func TestKeys(t *testing.T) {
 	})
 	t.Run("C8_a_busy_one_keeps_its_worker_and_the_others_of_it_are_taken_over", func(t *testing.T) {
 		k := newKeyed(t, 2)
-		k.fetched(7) // the one worker flies with it
-		k.fetched(8) // the other with this
+		k.fetched(7) // the only worker runs this message
+		k.fetched(8) // the second worker runs this message
 		k.fetched(7, 7, 7, 9, 8, 10, 11)
 		k.ends(1, -1, 0)
 		if got := k.flying(1); len(got) == 0 {
@@ -119,7 +119,7 @@ func TestKeys(t *testing.T) {
 			}
 			k.ends(1, -1, 0)
 		}
-		if n := len(k.settled); n != 5 { // all but those of key 7
+		if n := len(k.settled); n != 5 { // all messages except those of key 7
 			t.Errorf("%d are settled while the first goes on", n)
 		}
 	})

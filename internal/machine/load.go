@@ -7,32 +7,33 @@ import (
 
 // Load describes the items that a machine holds.
 type Load struct {
-	// Messages is the number of deliveries and claims in memory, Bytes their size.
+	// Messages is the number of deliveries and claimed rows in memory. Bytes is their size.
 	Messages int
 	Bytes    int64
-	// Since is when the oldest of them arrived; undefined if Messages is 0.
+	// Since is when the oldest message arrived. Since is undefined if Messages is 0.
 	Since Time
-	// Queued, Flying, Held, Riding and Settling divide Messages by state: waiting for a worker, in a transaction,
-	// waiting for a time, waiting for an earlier copy, or being settled.
+	// Queued, Flying, Held, Riding and Settling divide Messages by state: waiting for a worker, in a
+	// transaction, waiting for a time, waiting for an earlier copy, being acked.
 	Queued, Flying, Held, Riding, Settling int
-	// Lanes is the number of assigned lanes, Paused the number of those that wait for one of their messages.
+	// Lanes is the number of assigned lanes. Paused is the number of lanes that wait for one of their
+	// messages.
 	Lanes, Paused int
-	// Workers is the number of workers, Stuck the number of those whose handler or callback has exceeded its
-	// timeout.
+	// Workers is the number of workers. Stuck is the number of workers whose handler or callback has exceeded
+	// its timeout.
 	Workers, Stuck int
-	// Serial reports that batches run one at a time, because concurrent batches waited for each
-	// other's locks.
+	// Serial reports that batches run one at a time, because concurrent batches waited for one another's
+	// locks.
 	Serial bool
 }
 
-// wave is the arrival time of a message and of all later ones up to the next wave.
+// wave is the arrival time of a message and of all later messages up to the next wave.
 type wave struct {
 	arrival uint64
 	came    Time
 }
 
-// came records the arrival time of the next items. Waves before that of the oldest item are removed when they are
-// more than half.
+// came records the arrival time of the next items. Waves older than the oldest item are removed when they are
+// more than half of all waves.
 func (m *Machine) came() {
 	first := m.arrivals + 1
 	if oldest := m.live.head; oldest != nil {

@@ -1,16 +1,17 @@
 // Package machine makes the engine's decisions: step(event, now) → actions. The package starts no goroutine,
-// reads no clock, holds no lock and does no I/O, so that a simulator can generate events from a seed and get
-// the same history again.
+// reads no clock, holds no lock and does no I/O. So a simulator can generate events from a seed and gets the
+// same history each time.
 //
-// A delivery (Item) is in exactly one state: queued, in a flight, held (waits for a time), awaited (held because a
-// newer release marked it), riding (waits for an earlier copy of the same identity), being copied to the dead
-// letters, skipped, or being settled. An item only ever waits for items with a smaller arrival number, so waits
-// cannot form a cycle. Laws and cases that comments name are listed in docs/internals/numbers.md.
+// An Item is a delivery or a claimed row. A Flight is a batch that is being processed. An Item is in exactly
+// one state: queued, in a flight, held (waits for a time), awaited (held because a newer release wrote its
+// marker), riding (waits for an earlier copy of the same identity), being copied to the dead-letter topic,
+// skipped, or being settled (acked or nacked). An item only waits for items with a smaller arrival number, so
+// waits cannot form a cycle. The laws and cases that comments name are listed in docs/internals/numbers.md.
 package machine
 
 import "math/rand/v2"
 
-// Machine decides for one consumer. Only one goroutine may use it.
+// Machine makes the decisions for one consumer. Only one goroutine may use a Machine.
 type Machine struct {
 	config Config
 	random *rand.Rand
@@ -20,26 +21,27 @@ type Machine struct {
 	lanes   map[string]*lane
 	lines   map[uint64]*line // lines of keys, by route
 	spare   []*line          // empty lines for reuse
-	revokes []*lane          // lanes that are revoked but not released
+	revokes []*lane          // revoked lanes that are not released yet
 	workers []worker
-	forming int // worker whose next flight is being formed; -1 if none
-	// carriers are the first copies in memory, by identity.
+	forming int // worker whose next batch is being formed; -1 if none
+	// carriers contains the first copies in memory, by identity.
 	carriers map[Name]*Item
-	// formers are the items that have reserved a previous identity.
+	// formers contains the items that have reserved a previous identity.
 	formers  map[Name]*Item
 	live     liveList
 	waves    []wave      // arrival times; see load.go
 	paused   int         // number of paused lanes
 	sticking int         // number of stuck workers
 	inState  [states]int // number of items by state
-	skipped  []*Item     // to settle in the next step
+	skipped  []*Item     // acked in the next step
 	held     heldHeap
 	arrivals uint64
 	flights  uint64
 	bytes    int64
 	commits  uint64 // number of committed transactions
-	outages  uint64 // transactions that the store did not open
-	// touched counts the items that steps have examined or moved. Tests compare it with the number of items.
+	outages  uint64 // number of transactions that the store did not open
+	// touched is the number of items that steps have examined or moved. Tests compare touched with the number
+	// of items.
 	touched int
 
 	fetch   fetchState
@@ -51,14 +53,14 @@ type Machine struct {
 	budget  budgetState
 	trial   trialState
 	breaker breakerState
-	turn    int // the worker that is first in turn if one flies at a time
-	// toldNewer counts the items for which ReportNewer was made.
+	turn    int // the worker that is first in turn while batches run one at a time
+	// toldNewer is the number of waiting items for which ReportNewer was made.
 	toldNewer int
-	wake      Time // time of the last Wake; 0 if none
+	wake      Time // time of the last Wake; 0 if there is none
 	counts    Counts
 }
 
-// New returns a machine that has fetched nothing yet. The first Step, with any event, starts it.
+// New returns a machine that has fetched no message yet. The first Step, with any event, starts the machine.
 func New(c Config) *Machine {
 	m := &Machine{
 		config:   c,
@@ -78,11 +80,11 @@ func New(c Config) *Machine {
 	return m
 }
 
-// Step handles an event and returns the actions to carry out, in order. The slice is valid until the next Step.
-// now must not decrease. After Done there are no more actions.
+// Step handles an event and returns the actions that the engine must carry out, in order. The slice is valid
+// until the next Step. now must not decrease. After Done, Step returns no actions.
 func (m *Machine) Step(e Event, now Time) []Action {
 	m.now = now
-	clear(m.out) // drop references to ended flights and settlements
+	clear(m.out) // drop references to ended batches and settlements
 	m.out = m.out[:0]
 	if m.end.done {
 		return nil
@@ -119,13 +121,13 @@ func (m *Machine) Step(e Event, now Time) []Action {
 	return m.out
 }
 
-// Counts returns how deliveries have ended so far.
+// Counts returns the number of deliveries that have ended in each way so far.
 func (m *Machine) Counts() Counts { return m.counts }
 
-// Unsettled returns the number of deliveries in memory, and their bytes.
+// Unsettled returns the number and the size of the deliveries in memory.
 func (m *Machine) Unsettled() (messages int, bytes int64) { return m.live.count, m.bytes }
 
-// advance starts whatever has become possible, after every event.
+// advance starts everything that has become possible. Step calls advance after every event.
 func (m *Machine) advance() {
 	m.endSerial()
 	m.releaseHeld()
@@ -133,7 +135,7 @@ func (m *Machine) advance() {
 	m.freeLate()
 	m.unclaim()
 	m.settleSkipped()
-	if m.config.OneWriter { // the next batch waits for the claim
+	if m.config.OneWriter { // the next batch waits for the running claim
 		m.startClaim()
 	}
 	m.startFlights()

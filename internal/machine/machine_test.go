@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world responds to a machine's actions at once, with a store that remembers identities and with the test's
+// world is a store that remembers identities. It carries out a machine's actions at once, with the test's
 // handler.
 type world struct {
 	t       *testing.T
@@ -22,10 +22,10 @@ type world struct {
 	applied []string
 	markers map[string]As
 	handler func(it *Item) *Failure
-	opens   func(f *Flight) store.Class // result of Begin; nil: it succeeds
-	busy    func(f *Flight) bool        // whether a mark waits for a copy in another process; nil: never
-	refuses func(a Commit) *Ended       // result of a rejected Commit; nil: never
-	unknown func(a Commit) bool         // whether the outcome of a commit, which failed, is unknown
+	opens   func(f *Flight) store.Class // result of Begin; if nil, Begin always succeeds
+	busy    func(f *Flight) bool        // whether a marker waits for another process; if nil, never
+	refuses func(a Commit) *Ended       // result of a rejected Commit; if nil, no Commit is rejected
+	unknown func(a Commit) bool         // whether the outcome of a commit that failed is unknown
 	whole   bool                        // one handler runs for the whole batch
 	reports []Report
 	input   [][]*Item

@@ -2,7 +2,7 @@ package machine
 
 import "container/heap"
 
-// state is the state of an item; it is in exactly one.
+// state is the state of an item. An item is in exactly one state.
 type state uint8
 
 const (
@@ -13,22 +13,23 @@ const (
 	awaited // waits for a time, because a newer release wrote its marker
 	riding  // waits for an earlier copy of the same identity
 	copying // its dead letter is being written
-	skipped // is not for this consumer, and is settled without a flight
+	skipped // is not for this consumer, and is acked without a batch
 	settling
 	states // number of states
 )
 
-// placement is a state and its data.
+// placement is a state and the data of that state.
 type placement struct {
 	state   state
-	index   int32 // of held: index in the heap
-	until   Time  // of held and awaited
-	carrier *Item // of riding
+	index   int32 // if held: index in the heap
+	until   Time  // if held or awaited
+	carrier *Item // if riding
 }
 
-// move changes an item's state and updates everything that contains items: the live list, the counts of its lane
-// and of bytes, the queue, the held items, the riders of its carrier, and the blockers of its lane. No other
-// function changes an item's placement. Its riders stay with the item; see first_copy.go.
+// move changes an item's state and updates everything that contains items: the live list, the counts of items
+// and bytes, the queue, the held items, the waiting copies of its carrier, and the blockers of its line. No
+// other function changes an item's placement. The copies that wait for the item are not moved; see
+// first_copy.go.
 func (m *Machine) move(it *Item, to placement) {
 	m.takeOut(it)
 	m.inState[it.state]--
@@ -44,7 +45,7 @@ func (m *Machine) move(it *Item, to placement) {
 	}
 }
 
-// takeOut undoes what belongs to the item's state.
+// takeOut removes the item from the lists of its current state.
 func (m *Machine) takeOut(it *Item) {
 	switch it.state {
 	case gone:
@@ -66,7 +67,7 @@ func (m *Machine) takeOut(it *Item) {
 	}
 }
 
-// putIn does what belongs to the item's state.
+// putIn adds the item to the lists of its new state.
 func (m *Machine) putIn(it *Item) {
 	switch it.state {
 	case gone:
@@ -95,9 +96,10 @@ func (m *Machine) putIn(it *Item) {
 	}
 }
 
-// keepsBack reports whether later items of its line wait for an item, if the line is ordered. A rider whose
-// carrier is in another line, lane or epoch does block them; so does an item that will halt the consumer, and a
-// rider that is not a copy of its carrier but has its previous identity.
+// keepsBack reports whether an item blocks the later items of its line (its ordered key or lane). An item that
+// waits for its carrier blocks its line in these cases: the carrier is in another line, lane or epoch; the item
+// is a conflict that will stop the consumer; or the item is no copy of the carrier but has the same previous
+// identity.
 func (m *Machine) keepsBack(it *Item) bool {
 	switch it.state {
 	case held, awaited, copying:
@@ -108,7 +110,7 @@ func (m *Machine) keepsBack(it *Item) bool {
 	return false
 }
 
-// flow pauses a lane that is blocked, so that it does not fill the memory (case 6).
+// flow pauses a lane that is blocked, so that its messages do not fill the memory (case 6).
 func (m *Machine) flow(l *lane) {
 	if l.line == nil {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// anHour runs a machine with these lanes for an hour. answer returns the response to an action, nil for none;
-// commits succeed. It returns how the machine ended; nil if it did not.
+// anHour runs a machine with these lanes for an hour. answer returns the response to an action, or nil for no
+// response. Commits succeed. The result describes the end of the machine, or is nil if the machine did not
+// end.
 func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	m := New(c)
 	var now, wake Time
@@ -45,7 +46,8 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	return nil
 }
 
-// hourOf runs a machine for an hour on a store with this verdict for every mark, and counts the transactions.
+// hourOf runs a machine for an hour with a store that returns the verdict v for every message, and returns
+// the number of transactions.
 func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	fetched := false
 	anHour(c, []string{"a"}, func(a Action) Event {
@@ -69,7 +71,7 @@ func TestTransactionsForMessagesOfANewerRelease(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
 		newer := store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
-		// The mean wait is 5 s; with one transaction for each message there would be 36,000.
+		// The mean wait is 5 s. With one transaction for each message, there would be 36,000 transactions.
 		if n := hourOf(c, 50, newer); n > 8_000 {
 			t.Errorf("asked %d times in an hour", n)
 		}
@@ -88,8 +90,9 @@ func TestReportsOfAWaitHaveItsKind(t *testing.T) {
 	}
 }
 
-// ends runs a machine that may end idle. Messages whose identity is in newer have a marker of a newer release. It
-// returns how the machine ended; nil if it did not within an hour.
+// ends runs a machine that may end because it is idle. The identities in newer have a marker that a newer
+// release wrote. The result describes the end of the machine, or is nil if the machine did not end within an
+// hour.
 func ends(c Config, given []*Item, newer string, answer Fetched) *Done {
 	fetched := false
 	return anHour(c, []string{"a", "b"}, func(a Action) Event {

@@ -2,25 +2,25 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// downState is the state of a store that is down (law 13). One flight at a time tests whether the store works again.
-// Meanwhile no other flight begins, and no message that would have to wait is fetched. Which result of the test counts
-// depends on how the store failed:
+// downState is the state while the store is down (law 13). One batch at a time tests whether the store works
+// again. Meanwhile no other batch begins, and no message that would have to wait is fetched. The required
+// result of the test depends on how the store failed:
 //
-//   - If the store could not open a transaction, it counts as working when the flight's transaction has opened. The
-//     other flights do not wait for the flight's handler, which may take long.
-//   - If the store opened transactions and failed to commit them, for example because its disk was full, it counts as
-//     working when a transaction has committed. Until then another flight tests the store after each delay.
+//   - If the store could not open a transaction, it works again when the test batch has opened its transaction.
+//     The other batches do not wait for the handler of the test batch, which may take long.
+//   - If the store opened transactions but failed to commit them, for example because its disk was full, it
+//     works again when a transaction has committed. Until then another batch tests the store after each delay.
 type downState struct {
 	down  bool
-	asks  *Flight // finds out whether the store works, until its transaction has opened
-	asked *Flight // the last such flight whose transaction opened
+	asks  *Flight // the batch that tests the store, until its transaction has opened
+	asked *Flight // the last test batch whose transaction opened
 	full  bool    // the store failed after a transaction had opened
 	until Time
 	tries int
-	err   error // the last error, for people
+	err   error // the last error
 }
 
-// closed reports whether no flight may begin.
+// closed reports whether no batch may begin.
 func (s *downState) closed(now Time) bool { return s.down && (s.asks != nil || s.until > now) }
 
 // opened records that a transaction has opened.
@@ -37,8 +37,8 @@ func (m *Machine) opened(f *Flight) {
 	}
 }
 
-// goDown records that a flight found the store down. Of several flights that find it at the same time only the
-// first is reported, and later each flight that asked.
+// goDown records that a batch found the store down. If several batches find that at the same time, only the
+// first is reported. Later, each test batch that fails is reported.
 func (m *Machine) goDown(f *Flight, err error, opened bool) {
 	s := &m.store
 	s.full = s.full || opened
@@ -61,19 +61,19 @@ func (m *Machine) up() {
 	}
 }
 
-// answerDown returns messages that would wait for a store that is down, if nothing waits (case 12): one flight
-// finds out whether the store works, and the others do not wait for it. Their broker keeps the messages, so they
-// are fetched anyway.
+// answerDown returns messages that would have to wait for a store that is down, if the consumer never waits
+// (case 12). One batch tests whether the store works, and the other messages do not wait for the test. The
+// messages stay in their broker.
 func (m *Machine) answerDown() {
 	s := &m.store
 	if !m.config.OneAttempt || m.end.stopping || !s.closed(m.now) {
 		return
 	}
 	for i := range m.workers {
-		for _, q := range m.workers[i].own { // if nothing waits, there is no order
+		for _, q := range m.workers[i].own { // if the consumer never waits, messages have no order
 			for it := q.first(); it != nil; it = q.first() {
 				wait := s.until - m.now
-				if wait <= 0 { // a flight is asking
+				if wait <= 0 { // a batch is testing the store
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 				}
 				m.handBackAll(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})
@@ -82,8 +82,8 @@ func (m *Machine) answerDown() {
 	}
 }
 
-// standDown keeps the items of a flight until the store works, or returns them if nothing waits. opened reports
-// that the flight's transaction had opened.
+// standDown keeps the items of a batch until the store works. If the consumer never waits, standDown returns
+// the items. opened reports that the batch's transaction had opened.
 func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	m.goDown(f, err, opened)
 	if !m.config.OneAttempt {
@@ -96,8 +96,8 @@ func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	}
 }
 
-// handBackAll returns an item together with its riders; otherwise each of them would only carry the others to the
-// same end.
+// handBackAll returns an item together with its waiting copies. Otherwise each copy would become the carrier
+// in turn, and end in the same way.
 func (m *Machine) handBackAll(it *Item, s Settlement) {
 	riders := m.unload(it)
 	m.settle(it, s)

@@ -6,42 +6,43 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suspicion is the history of an item that was alone in its flight when contention or the store ended its
-// transaction. After the first time no message is charged. If other transactions commit and it happens again, the
-// message itself is to blame: a trigger raises such an error, or a statement ends its own connection.
+// suspicion is the history of an item that was alone in its batch when contention or the store ended its
+// transaction. The first failure counts as no attempt. If it happens again while other transactions commit,
+// the message itself causes the failure: a trigger raises such an error, or a statement ends its own
+// connection.
 type suspicion struct {
-	// raised: the last run of the handler ended this way, and it is not known yet whether the store otherwise
-	// works.
+	// raised means that the last run of the handler ended in this way, and that it is not known yet whether
+	// the store otherwise works.
 	raised bool
-	// commits and outages are the machine's counters at that time.
+	// commits and outages are the machine's counters at the time of that run.
 	commits, outages uint64
-	// proven counts the failures after which the store did work. From the enough-th such failure on, the message
-	// is charged.
+	// proven is the number of such failures after which the store did work. When proven reaches enough, the
+	// failures count as attempts of the message.
 	proven, enough int
 	err            error
 }
 
-// The values of enough: if a statement of the message failed, and if the store only refused to commit, which can
-// happen to any message.
+// The values of enough. enoughMet is used if a statement of the message failed. enoughRefused is used if the
+// store only refused to commit, which can happen to any message.
 const (
 	enoughMet     = 2
 	enoughRefused = 5
 )
 
-// ownFault wraps the error of a message whose own failures look like contention or an outage.
+// ownFault wraps the error of a message that itself causes failures that look like contention or an outage.
 func ownFault(err error) error {
 	return fmt.Errorf("it fails alone, as if others or the store were to blame, while other transactions commit: %w", err)
 }
 
-// suspect records a failure of a message that was alone.
+// suspect records a failure of a message that was alone in its batch.
 func (m *Machine) suspect(it *Item, enough int, err error) {
 	s := &it.troubled().suspicion
 	s.raised, s.enough, s.err = true, enough, err
 	s.commits, s.outages = m.commits, m.outages
 }
 
-// waitAlone makes a message wait that was alone when contention or the store ended its transaction. Other lanes
-// continue.
+// waitAlone makes a message wait that was alone in its batch when contention or the store ended its
+// transaction. Other lanes continue.
 func (m *Machine) waitAlone(w *worker, it *Item) {
 	it.alone, w.limit = true, 1
 	t := it.troubled()
@@ -50,7 +51,7 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	switch {
 	case m.leaving(it):
 		m.leave(it)
-	case m.config.OneAttempt: // nothing is held in this mode
+	case m.config.OneAttempt: // in this mode no item waits
 		w.until = m.now + wait
 		m.requeue(it)
 	default:
@@ -58,9 +59,9 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	}
 }
 
-// judge decides about a suspected item before it flies again. empty reports that its transaction should run no
-// handler, in order to find out whether the store otherwise works. charged reports that the message itself was to
-// blame and has left its queue.
+// judge decides about a suspected item before it runs again. empty means that the item's next transaction
+// must run no handler, in order to find out whether the store otherwise works. charged means that the message
+// itself caused the failure; the message has then left its queue.
 func (m *Machine) judge(it *Item) (empty, charged bool) {
 	if it.trouble == nil {
 		return false, false
@@ -69,7 +70,7 @@ func (m *Machine) judge(it *Item) (empty, charged bool) {
 	switch {
 	case !s.raised:
 		return false, false
-	case s.outages != m.outages: // the store was down: it is unknown what caused the failure
+	case s.outages != m.outages: // the store was down, so the cause of the failure is unknown
 		*s = suspicion{}
 		return false, false
 	case s.commits == m.commits:

@@ -9,17 +9,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// guilty is the message that always fails in a way that looks like contention or an outage.
+// guilty is a message that always fails, in a way that looks like contention or an outage.
 const guilty = "a7"
 
-// holdsGuilty returns the index of the guilty entry if its handler ran, otherwise -1.
+// holdsGuilty returns the index of the entry of guilty if its handler ran, or -1.
 func holdsGuilty(a Commit) int {
 	return slices.IndexFunc(a.Flight.Entries, func(en Entry) bool {
 		return en.Item.Identity == guilty && en.As == AsApplied && !slices.Contains(a.Trim, slices.IndexFunc(a.Flight.Entries, func(e Entry) bool { return e.Item == en.Item }))
 	})
 }
 
-// ways are the ways in which the message fails.
+// ways contains the ways in which guilty fails.
 var ways = map[string]func(w *world, class store.Class, fails func() bool){
 	"in_its_handler": func(w *world, class store.Class, fails func() bool) {
 		w.handler = func(it *Item) *Failure {
@@ -247,7 +247,7 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 			asking := flights[0]
 			actions := m.Step(Marked{Flight: asking, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, m.now)
 			others := len(begun(actions))
-			for range 1000 { // its handler does not return
+			for range 1000 { // the handler does not return
 				actions = m.Step(Timer{}, m.now+time.Second)
 				others += len(begun(actions))
 				for _, a := range actions {
@@ -284,7 +284,7 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 	})
 }
 
-// opening returns the flights that the actions begin.
+// opening returns the batches that the actions begin.
 func opening(actions []Action) (flights []*Flight) {
 	for _, a := range actions {
 		if b, ok := a.(Begin); ok {
@@ -294,8 +294,8 @@ func opening(actions []Action) (flights []*Flight) {
 	return flights
 }
 
-// outage returns a machine with four workers, each with a message, which has found its store down, and the flight
-// that finds out whether it works again. With full the store had opened a transaction.
+// outage returns a machine that has found its store down, and the batch that tests the store. The machine has
+// four workers, each with a message. If full is set, the store had opened a transaction before it failed.
 func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	t.Helper()
 	c := testConfig()

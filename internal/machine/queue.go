@@ -2,15 +2,15 @@ package machine
 
 import "slices"
 
-// queue contains items in order of arrival. Every ordered lane has its own, so that a blocked lane does not delay
-// the others. Each worker has one for the other lanes.
+// queue contains items in order of arrival. Every ordered lane has its own queue, so that a blocked lane does
+// not delay other lanes. Each worker has one queue for lanes without an order.
 type queue struct {
-	items    []*Item // items[head:] by arrival; items that are no longer queued are skipped
+	items    []*Item // items[head:] in order of arrival; items that are no longer queued are ignored
 	head     int
-	blockers blockers // only earlier items may run
+	blockers blockers // items behind a blocker may not run
 }
 
-// first returns the item that may run next; nil if there is none.
+// first returns the item that may run next, or nil if there is none.
 func (q *queue) first() *Item {
 	for q.head < len(q.items) && q.items[q.head].state != queued {
 		q.items[q.head] = nil
@@ -27,8 +27,8 @@ func (q *queue) first() *Item {
 	return it
 }
 
-// remove removes an item that leaves. The first item is removed at once; others when they become the first or when
-// the queue is compacted. Only the first item may come back.
+// remove removes an item that leaves the queue. The first item is removed at once. Another item is removed
+// when it becomes the first, or when the queue is compacted. Only the first item may be pushed again.
 func (q *queue) remove(it *Item) {
 	if q.head < len(q.items) && q.items[q.head] == it {
 		q.items[q.head] = nil
@@ -36,7 +36,8 @@ func (q *queue) remove(it *Item) {
 	}
 }
 
-// push inserts an item in order of arrival: usually at the end, or before the head if it comes back.
+// push inserts an item in order of arrival: usually at the end, or before the head if the item was in the
+// queue before.
 func (q *queue) push(it *Item) {
 	n := len(q.items)
 	switch {
@@ -53,10 +54,10 @@ func (q *queue) push(it *Item) {
 	}
 }
 
-// small is the length up to which an empty queue keeps its memory.
+// small is the maximum capacity that an empty queue keeps.
 const small = 1024
 
-// emptied returns the queue to continue with after all items have left.
+// emptied returns the slice to use after all items have left the queue.
 func emptied(queue []*Item) []*Item {
 	if cap(queue) > small {
 		return nil
@@ -64,10 +65,10 @@ func emptied(queue []*Item) []*Item {
 	return queue[:0]
 }
 
-// tidy makes space at the end of a full queue. tidy removes items that have left, before the head and behind it,
-// so that a queue that is never empty, or whose worker is stuck, does not grow indefinitely. tidy also frees
-// memory after a time with more items. Afterwards half of the space is free, so that a push has a constant cost
-// at any length.
+// tidy makes space at the end of a full queue. tidy removes items that have left, before and behind the head.
+// So a queue does not grow without limit, even if it is never empty or its worker is stuck. tidy also frees
+// memory after a time with more items. After tidy, half of the space is free, so the average cost of a push
+// does not depend on the length.
 func (q *queue) tidy() {
 	if len(q.items) < cap(q.items) {
 		return

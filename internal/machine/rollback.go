@@ -6,7 +6,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failed splits a flight at the message to blame (case 1), or halves it if that is unknown.
+// failed splits a batch at the message that failed (case 1). If that message is unknown, failed halves the
+// batch.
 func (m *Machine) failed(w *worker, f *Flight) {
 	if f.culprit < 0 {
 		w.limit = max(1, f.suspects/2)
@@ -17,8 +18,8 @@ func (m *Machine) failed(w *worker, f *Flight) {
 	m.cut(w, f, f.culprit, *f.failure)
 }
 
-// cut runs the entries before the culprit again as one flight, then the culprit alone for its next attempt, and
-// the rest afterwards in flights of a quarter of the size.
+// cut splits a failed batch. The entries before the failed message run again as one batch. Then the failed
+// message runs alone for its next attempt. The remaining entries run in batches of a quarter of the size.
 func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	if culprit > 0 {
 		w.before = f.Entries[culprit].Item.arrival
@@ -69,9 +70,9 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
 
-// runAgain runs a flight again that failed, as far as is known, not because of a message. The message that met the
-// failure is alone in its next flight, and a message that was alone is suspected. met is the index of that entry;
-// -1 if unknown.
+// runAgain runs a failed batch again. The failure was probably not caused by a message. The message whose
+// handler got the error is alone in its next batch. If that message was already alone, it is suspected. met
+// is the index of its entry, or -1 if the message is unknown.
 func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met int) {
 	if why == store.ClassContended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
@@ -79,18 +80,18 @@ func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met
 			m.serialise()
 		}
 	}
-	// The store only refused to commit, which says little about the messages.
+	// The store only refused to commit, which hardly shows that a message is the cause.
 	refused := f.why == store.ClassNone && met < 0
 	if met >= 0 && f.ran(met) {
 		f.Entries[met].Item.alone = true
 	}
-	full := why == store.ClassDown && f.outside // such as a full disk: any message would fail
+	full := why == store.ClassDown && f.outside // such as a full disk: every message would fail
 	switch {
 	case !full && len(f.Entries) == 1 && f.ran(0):
 		m.runAloneAgain(w, f, why, err, refused)
 	case why == store.ClassContended, !full && m.config.OneAttempt && f.handled:
-		// Returned messages are delivered again in another batch, so the message that met the failure is never
-		// alone. If the store is down, the next transaction does not open.
+		// Returned messages are delivered again in another batch, so the message that caused the failure is
+		// never alone. If the store is down, the next transaction does not open.
 		m.contention(w, f)
 		m.requeueAll(f)
 	default:
@@ -99,7 +100,7 @@ func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met
 	}
 }
 
-// runAloneAgain is runAgain for a message that was alone.
+// runAloneAgain is runAgain for a message that was alone in its batch.
 func (m *Machine) runAloneAgain(w *worker, f *Flight, why store.Class, err error, refused bool) {
 	enough := enoughMet
 	if refused {
@@ -114,7 +115,7 @@ func (m *Machine) runAloneAgain(w *worker, f *Flight, why store.Class, err error
 	it := f.Entries[0].Item
 	if !f.outside {
 		m.suspect(it, enough, err)
-	} else { // never charged, so it has to be reported
+	} else { // these failures never count as attempts, so they must be reported
 		m.tellWaiting(it, ReportWaits, err)
 	}
 	m.waitAlone(w, it)

@@ -1,14 +1,15 @@
 package machine
 
-// serialState handles contention between a consumer's own batches: handlers lock rows in an order that differs
-// from batch to batch, and so batches deadlock (case 2). Running one batch at a time for a while costs less than
-// running batches again.
+// serialState handles contention between a consumer's own batches. Handlers of different batches may lock
+// rows in different order, so batches may deadlock (case 2). Running one batch at a time for a while costs
+// less than running batches again.
 type serialState struct {
 	on    bool
 	until Time
 }
 
-// nth returns the worker to ask as the n-th, so that workers take turns if one flies at a time.
+// nth returns the n-th worker to consider. While only one batch runs at a time, the first worker changes, so
+// that workers take turns.
 func (m *Machine) nth(n int) int {
 	if !m.oneAtATime() && !m.trial.on {
 		return n
@@ -16,18 +17,18 @@ func (m *Machine) nth(n int) int {
 	return (m.turn + n) % len(m.workers)
 }
 
-// oneAtATime reports whether a batch begins only if no other is in progress.
+// oneAtATime reports whether a batch may begin only if no other batch is in progress.
 func (m *Machine) oneAtATime() bool { return m.serial.on || m.config.OneWriter }
 
-// oneWrites reports whether a batch is in progress or, if the store treats them alike, a claim.
+// oneWrites reports whether a batch is in progress or, in a store with a single writer, a claim.
 func (m *Machine) oneWrites() bool {
 	return m.oneFlies() || m.config.OneWriter && m.claims.under
 }
 
 // oneFlies reports whether a batch is in progress. A second batch that waited inside the store would hold a
-// snapshot there, so that old versions of rows that change often could not be removed; and its claims' leases
-// would expire although other processes could work on them. A handler that does not return does not count, because
-// it has lost its connection.
+// snapshot there, so that the database could not remove old versions of rows. The leases of its claims would
+// expire although other processes could process the rows. A batch whose handler does not return does not
+// count, because its connection was closed.
 func (m *Machine) oneFlies() bool {
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil && !f.cut {
@@ -37,7 +38,7 @@ func (m *Machine) oneFlies() bool {
 	return false
 }
 
-// serialise makes this consumer's batches run one at a time for a while, which each contention restarts.
+// serialise makes this consumer's batches run one at a time for a while. Each contention restarts that time.
 func (m *Machine) serialise() {
 	if m.config.SerialFor == 0 {
 		return

@@ -18,7 +18,7 @@ func begun(actions []Action) (workers []int) {
 	return workers
 }
 
-// contended returns a machine with two workers and a message for each, after contention.
+// contended returns a machine after contention, with two workers and a message for each worker.
 func contended(t *testing.T) (*Machine, []int) {
 	t.Helper()
 	c := testConfig()

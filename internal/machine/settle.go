@@ -8,20 +8,20 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// settleState contains the settlements that were not sent to the broker yet.
+// settleState contains the settlements that were not passed to the source yet.
 type settleState struct {
-	now      []Settlement // to send in this step
-	again    []Settlement // was not carried out, and is sent again at until
+	now      []Settlement // passed to the source in this step
+	again    []Settlement // Settle failed for these; they are passed again at until
 	until    Time
 	failures int // number of failures in a row
 }
 
-// settle ends a delivery. Whatever is counted here has been committed in the store.
+// settle ends a delivery. The results that settle counts are committed in the store already.
 func (m *Machine) settle(it *Item, s Settlement) {
 	m.count(it, s.Ending)
 	s.Item = it
 	switch {
-	case it.Claim != nil: // a claim ends in the store; there is no delivery
+	case it.Claim != nil: // a claimed row ends in the store and has no delivery
 		m.do(Over{s})
 		m.move(it, placement{})
 		return
@@ -33,7 +33,7 @@ func (m *Machine) settle(it *Item, s Settlement) {
 	m.settles.now = append(m.settles.now, s)
 }
 
-// settleCopy ends a delivery as a copy of a message that has ended.
+// settleCopy acks a delivery as a copy of a message that has ended.
 func (m *Machine) settleCopy(it *Item) {
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate})
 }
@@ -65,7 +65,7 @@ func (m *Machine) count(it *Item, e source.End) {
 	}
 }
 
-// count counts how a claim ended.
+// count counts how a claimed row ended.
 func (c *Claims) count(e source.End) {
 	switch e {
 	case source.EndApplied:
@@ -106,7 +106,7 @@ func (m *Machine) settled(e Settled) {
 			}
 		}
 		if s.Kind == semel.DeadLetter && s.Item.state == copying {
-			s.Item.copied = true // its worker's next flight marks it as dead-lettered
+			s.Item.copied = true // the next batch of its worker marks the message as dead-lettered
 			m.requeue(s.Item)
 			continue
 		}
@@ -127,8 +127,8 @@ func (m *Machine) settled(e Settled) {
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
 
-// givesUp reports whether a settlement that was not carried out is not tried again: items of a lost lane cannot be
-// settled, and a dead letter that was not written is written when the message is delivered again.
+// givesUp reports whether a failed settlement is not tried again. Items of a lost lane cannot be acked. A
+// dead letter that was not written is written when the message is delivered again.
 func (m *Machine) givesUp(s Settlement) bool {
 	return s.Item.lane.left || s.Kind == semel.DeadLetter && m.leaving(s.Item)
 }

@@ -13,8 +13,8 @@ type endState struct {
 	err      error
 }
 
-// stop drains (case 10): nothing more is fetched, items that are not in a flight are dropped, running handlers may
-// finish, and their work is committed and settled.
+// stop drains (case 10): no further message is fetched, and items that are not in a batch are dropped.
+// Running handlers may finish, and their messages are committed and acked.
 func (m *Machine) stop() {
 	if m.end.stopping {
 		return
@@ -30,7 +30,7 @@ func (m *Machine) stop() {
 	}
 }
 
-// halt ends the consumer because of a message, which stays unsettled.
+// halt ends the consumer because of a message. The message is not acked.
 func (m *Machine) halt(it *Item) {
 	if m.end.halted == nil {
 		why := it.failed()
@@ -43,7 +43,7 @@ func (m *Machine) halt(it *Item) {
 	m.stop()
 }
 
-// finish sends Done once nothing is left to do or the deadline has passed.
+// finish sends Done when there is nothing left to do, or when the deadline has passed.
 func (m *Machine) finish() {
 	if m.end.done {
 		return
@@ -64,11 +64,12 @@ func (m *Machine) finish() {
 	}
 }
 
-// leaveIdle ends a consumer that has had nothing to do for IdleExit. First it cancels the Fetch in progress:
-// deliveries that it returns anyway are processed, and if the source has more, the consumer continues. If no Fetch
-// is in progress, the last response must be recent and must have answered whether there is more; a Fetch that was
-// cancelled for another reason only shows that the source works. The source is not asked if it has ended, or if
-// nothing is fetched because memory is full. Without IdleExit the latter applies only to a source that has an end.
+// leaveIdle ends a consumer that has had nothing to do for IdleExit. First leaveIdle cancels the running
+// Fetch. If that Fetch returns deliveries, they are processed. If the source has more messages, the consumer
+// continues. If no Fetch is running, the last response must be recent and must have said that the source has
+// no more messages. A Fetch that was cancelled for another reason does not show that. The source is not asked
+// if it has ended, or if nothing is fetched because memory is full. Without IdleExit, full memory counts only
+// if the source has an end.
 func (m *Machine) leaveIdle() {
 	f := &m.fetch
 	switch {
@@ -85,8 +86,8 @@ func (m *Machine) done() {
 	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle, Behind: m.behind(), Full: m.end.idle && m.full()})
 }
 
-// cutOff abandons what did not end within the drain: it cancels handlers and closes their connections. A commit in
-// progress is neither awaited nor settled.
+// cutOff cancels handlers that did not end within the drain, and closes their connections. A running commit
+// is not awaited, and its messages are not acked.
 func (m *Machine) cutOff() {
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil && f.running {

@@ -1,19 +1,19 @@
 package machine
 
-// trialState is the state after many attempts in a row have failed, whatever their messages: probably a system
-// that the handler calls is down, and all messages would fail. One message is tried at a time, after a failure
-// with a delay of at least RetryCost, until one succeeds (C6). Flights without handlers, such as receipts and
-// parking, continue.
+// trialState is the state after many attempts in a row have failed, of any messages. Then probably a system
+// that the handler calls is down, and all messages would fail. One message is tried at a time until an
+// attempt succeeds (C6). After a failure, the delay is at least RetryCost. Batches without handlers, such as
+// batches that receive or park messages, continue.
 type trialState struct {
 	on    bool
-	row   int  // failed attempts since the last success
+	row   int  // number of failed attempts since the last success
 	until Time // time of the next attempt
 }
 
-// tryFailed records that an attempt of an item failed and may be retried.
+// tryFailed records that an attempt of an item failed, and that the item may be retried.
 func (m *Machine) tryFailed(it *Item, err error) {
 	t := &m.trial
-	if m.config.OneAttempt { // the caller decides how many messages it passes
+	if m.config.OneAttempt { // the caller of Process decides how many messages to pass
 		return
 	}
 	if t.row++; t.row < m.config.TrialAfter {
@@ -35,11 +35,12 @@ func (m *Machine) trySucceeded() {
 	m.handlerWorks()
 }
 
-// tries reports whether an item's next flight runs its handler and must be the only flight that does.
+// tries reports whether an item's next batch runs its handler, and no other batch may run a handler at that
+// time.
 func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.as == AsApplied }
 
-// mayTry reports whether a handler may begin now. A handler that does not return has lost its connection and is
-// not waited for.
+// mayTry reports whether a handler may begin now. A handler that does not return is not awaited, because its
+// connection was closed.
 func (m *Machine) mayTry() bool {
 	if !m.oneTry() {
 		return true
@@ -55,7 +56,7 @@ func (m *Machine) mayTry() bool {
 	return true
 }
 
-// runsHandlers reports whether a flight runs handlers, as far as is known when it begins.
+// runsHandlers reports whether a batch will probably run handlers.
 func (f *Flight) runsHandlers() bool {
 	for i := range f.Entries {
 		if f.Entries[i].As == AsApplied {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fail ends the open flight with the failure of its only handler.
+// fail ends the current batch with a failure of its only handler.
 func (a *asking) fail() {
 	f := a.flights[0]
 	a.flights = a.flights[1:]
@@ -19,7 +19,7 @@ func (a *asking) fail() {
 }
 
 func TestOneMessageIsTriedAtATime(t *testing.T) {
-	// oneFailed returns a machine with two claims that may not be tried, after the failure of a third.
+	// oneFailed returns a machine with two claimed rows that may not run yet, because a third row has failed.
 	oneFailed := func(t *testing.T) *asking {
 		a := newAsking(t, func(c *Config) {
 			c.Lanes, c.Most, c.Receive, c.TrialAfter, c.RetryCost, c.Poll = NoOrder, 2, true, 1, 10*time.Second, time.Hour
@@ -92,7 +92,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 				}
 			case CancelFetch:
 				return Fetched{}
-			case Begin: // a newer release has marked the messages of lane a
+			case Begin: // a newer release has written the markers of the messages in lane a
 				m := Marked{Flight: a.Flight}
 				for _, en := range a.Flight.Entries {
 					v := store.Verdict{Kind: store.Fresh}

@@ -16,15 +16,16 @@ var (
 	errTaken = errors.New("another content has taken effect with its version")
 )
 
-// atOnce is the delay of a row that should be claimed as soon as a worker is free.
+// atOnce is the delay of a row that must be claimed as soon as a worker is free.
 const atOnce = time.Millisecond
 
-// gap handles a version that is not next. If its stream has moved in this flight, it is marked again. Otherwise it
-// is stored in the inbox by its worker's next flight, and the commit of the previous version unblocks it. A row
-// that has waited for the maximum time is parked. The parking asks the store once more, because the previous
-// version may have arrived meanwhile, and unblocking rows does not see a claim.
+// gap handles a version whose predecessor was not applied. If another version of the stream was applied in
+// this batch, this version is marked again. Otherwise the next batch of its worker stores the version in the
+// inbox, and the commit of the predecessor unblocks it. A row that has waited for the maximum time is parked.
+// The statement that parks the row checks once more whether the predecessor was applied, because unblocking
+// does not find claimed rows.
 //
-// A version with too many missing before it is due at once, so that its claim parks it.
+// A version with too many missing predecessors is due at once. It is then claimed and parked.
 func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
 	switch {
 	case m.moved(f, it):
@@ -54,7 +55,7 @@ func (m *Machine) tooFar(gap store.Verdict) bool {
 	return most > 0 && gap.Missing > most
 }
 
-// moved reports whether a version of the item's stream was applied in the flight.
+// moved reports whether a version of the item's stream was applied in the batch.
 func (m *Machine) moved(f *Flight, it *Item) bool {
 	for i, en := range f.Entries {
 		if f.verdicts[i].Kind == store.Fresh && en.As.moves() && it.inStreamOf(en.Item) {
@@ -64,12 +65,12 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 	return false
 }
 
-// moves reports whether a version with this ending moves its stream.
+// moves reports whether a version that ends in this way advances its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
-// stale ends a version that its stream has passed. If the stream is at the same version with other content, it is
-// a conflict. If the version that passed it was trimmed in this flight, the item is marked again, because the
-// stream has not moved.
+// stale ends a version that is not higher than its stream's last version. If the stream is at the same
+// version with other content, the message is a conflict. If the higher version was removed from this batch
+// again, the item is marked again, because the stream was not advanced.
 func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)
@@ -86,8 +87,8 @@ func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	m.endAs(it, EndDiscard, reasonname.Stale)
 }
 
-// passedInVain reports whether a trimmed mark of the flight would have moved the item's stream to its version or
-// beyond.
+// passedInVain reports whether an entry that was removed from the batch would have advanced the item's stream
+// to the item's version or beyond.
 func passedInVain(f *Flight, it *Item) bool {
 	for i, en := range f.Entries {
 		if f.verdicts[i].Kind == untouched && en.As.moves() && it.inStreamOf(en.Item) && en.Item.Version.Number >= it.Version.Number {
@@ -97,8 +98,8 @@ func passedInVain(f *Flight, it *Item) bool {
 	return false
 }
 
-// outOfTurn reports whether an earlier version of the entry's stream, on which the entry depends, is trimmed in
-// this flight.
+// outOfTurn reports whether an earlier version of the entry's stream was removed from this batch. The entry
+// cannot be applied without that version.
 func (m *Machine) outOfTurn(f *Flight, entry int) bool {
 	it := f.Entries[entry].Item
 	return it.Version != nil && slices.ContainsFunc(f.trim, func(i int) bool {

@@ -1,6 +1,6 @@
 package machine
 
-// setWake asks for a Timer at the next time at which something can be done.
+// setWake orders a Timer for the next time at which an action is possible.
 func (m *Machine) setWake() {
 	if m.end.done {
 		return

@@ -2,30 +2,30 @@ package machine
 
 import "slices"
 
-// worker runs one flight at a time.
+// worker runs one batch at a time.
 type worker struct {
 	number int
-	// own are the worker's own lines. ready are the other lines of the worker that may fly, the earliest first.
-	// load is the number of items in these other lines.
+	// own are the worker's own lines. ready are those other lines of the worker that are ready, the earliest
+	// first. load is the number of items in the other lines.
 	own    [ownLines]*line
 	ready  lineHeap
 	load   int
 	flight *Flight
-	// claims: the worker's last flight consisted of claims.
+	// claims means that the worker's last batch consisted of claimed rows.
 	claims bool
-	// limit is the maximum number of entries of the next flight: a failure divides it by four, each commit doubles
-	// it.
+	// limit is the maximum number of entries of the next batch. A failure divides limit by four. Each commit
+	// doubles limit.
 	limit int
-	// before, if not 0, limits the next flight to entries before this arrival, because it runs the entries before
-	// a culprit again.
+	// before, if not 0, limits the next batch to entries that arrived before this number. It is set when the
+	// entries before a failed message run again.
 	before uint64
 	// until is when the worker may start again after contention.
 	until     Time
 	contended int // number of contentions in a row
 }
 
-// The lines that each worker has. Claims have their own, so that receipts do not wait behind claims that may not
-// be tried now.
+// The lines that each worker has. Claimed rows have a separate line, so that messages to be received do not
+// wait behind claimed rows that may not be tried now.
 const (
 	ownLoose = iota // items of lanes without an order
 	ownClaims
@@ -42,10 +42,10 @@ func (m *Machine) handlersStick() bool {
 	return slices.ContainsFunc(m.workers, func(w worker) bool { return w.sticks() && w.flight.running })
 }
 
-// sticks reports whether the worker's handler or callback has exceeded its timeout.
+// sticks reports whether the worker's handler or callback has exceeded its timeout and still runs.
 func (w *worker) sticks() bool { return w.flight != nil && w.flight.sticks }
 
-// stick records whether the flight's handler or callback has exceeded its timeout.
+// stick records whether the batch's handler or callback has exceeded its timeout and still runs.
 func (m *Machine) stick(f *Flight, sticks bool) {
 	switch {
 	case sticks && !f.sticks:
@@ -65,7 +65,7 @@ func (m *Machine) flying() bool {
 	return false
 }
 
-// land frees the flight's worker.
+// land ends the batch and frees its worker.
 func (m *Machine) land(f *Flight) *worker {
 	w := &m.workers[f.Worker]
 	m.stick(f, false)
@@ -76,8 +76,8 @@ func (m *Machine) land(f *Flight) *worker {
 	return w
 }
 
-// looseWorker returns the worker for an item without an order. A claim is unavailable to other processes, so it
-// goes to a worker that can begin it.
+// looseWorker returns the worker for an item without an order. A claimed row goes to a worker that can begin
+// it, because other processes cannot process the row meanwhile.
 func (m *Machine) looseWorker(it *Item) *worker {
 	n := uint64(len(m.workers))
 	first := it.Route % n
@@ -93,7 +93,8 @@ func (m *Machine) looseWorker(it *Item) *worker {
 
 func quarter(n int) int { return max(1, n/4) }
 
-// contention makes a worker wait, and try fewer entries at once. No message is charged.
+// contention makes a worker wait, and take fewer entries for its next batch. The failure counts as no
+// attempt.
 func (m *Machine) contention(w *worker, f *Flight) {
 	w.limit = quarter(len(f.Entries))
 	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)

@@ -1,5 +1,6 @@
-// Package newer contains the error that stores return for a stored number or name that this release does not know,
-// because a newer release wrote it. The message is not changed until a release that knows it takes it.
+// Package newer contains the error that stores return for a stored number or name that this release does not
+// know, because a newer release has written it. The message is not changed until a release that knows the
+// value handles the message.
 package newer
 
 import (
@@ -10,9 +11,10 @@ import (
 // Err is wrapped by every Error.
 var Err = errors.New("written by a newer release")
 
-// Error is an unknown number or name.
+// Error reports a stored number or name that this release does not know.
 type Error struct {
-	// What is the kind, such as "outcome", Value the stored value, and Table the name of the table.
+	// What is the kind of the value, such as "outcome". Value is the stored value. Table is the name of the
+	// table.
 	What, Value, Table string
 }
 

@@ -1,5 +1,5 @@
-// Package reading provides the parser and the hash with which a goroutine reads deliveries.
-// They are shared, so that each text is parsed only once.
+// Package reading provides the parser and the hash with which a goroutine reads deliveries. Parser and hash
+// are shared by all readers of a delivery, so that each text is parsed only once.
 package reading
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Room holds the parser, hash and buffers with which one goroutine reads deliveries. Room
-// remembers the last parsed text and the value in it that became the message body, and
-// recognizes both by their address in memory. So Body returns that value without parsing again.
-// The zero value is ready to use. Results are valid until the room parses another text.
+// Room contains the parser, hash and buffers with which one goroutine reads deliveries. A Room remembers the
+// last parsed text, and the value in that text that became the message body. It recognises both by their
+// address in memory. So Body returns that value without parsing again. The zero value is ready to use.
+// Results are valid until the room parses another text.
 type Room struct {
 	parser   strictjson.Parser
 	text     []byte
@@ -34,8 +34,8 @@ type Room struct {
 	parses int
 }
 
-// Parse parses a text as strict JSON. Parse always parses, because the same address may hold
-// other bytes now. Its error is a *strictjson.Error.
+// Parse parses a text as strict JSON. Parse does not use an earlier result, because the memory may contain
+// other bytes now. An error is a *strictjson.Error.
 func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	r.parses++
 	r.text, r.body, r.inner = text, nil, strictjson.Value{}
@@ -46,8 +46,8 @@ func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 // Became records that v, a value of the last parsed text, is the message body, byte for byte.
 func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 
-// Body returns the parsed message body. Body parses the body unless the body is the last parsed
-// text, or the value passed to Became.
+// Body returns the parsed message body. If the body is the last parsed text, or the value passed to Became,
+// Body does not parse it again.
 func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	if r.body != nil && same(r.body, body) {
 		return r.inner, nil
@@ -61,8 +61,8 @@ func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	return r.document.Root(), nil
 }
 
-// Proof returns a proof that body is strict JSON if this room has parsed it successfully, and
-// otherwise the empty proof. Proof never parses.
+// Proof returns a proof that body is strict JSON, if this room has parsed the body successfully. Otherwise
+// Proof returns the empty proof. Proof never parses.
 func (r *Room) Proof(body []byte) strictjson.Proof {
 	switch {
 	case r.body != nil && same(r.body, body):
@@ -73,27 +73,27 @@ func (r *Room) Proof(body []byte) strictjson.Proof {
 	return strictjson.Proof{}
 }
 
-// same reports whether two slices share the same memory. Equal bytes at another address do not
-// count, because comparing bytes would slow down every message with a separate body.
+// same reports whether two slices share the same memory. For equal bytes at another address, same returns
+// false, because comparing bytes would slow down every message with a separate body.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
-// Begin forgets the texts of the last delivery, because its memory may be reused.
+// Begin forgets the texts of the last delivery, because the memory of that delivery may be reused.
 func (r *Room) Begin() { r.text, r.body, r.inner = nil, nil, strictjson.Value{} }
 
-// Forget drops all references to what was read, so that it can be garbage collected.
+// Forget drops all references to texts and results, so that they can be garbage collected.
 func (r *Room) Forget() {
 	r.Begin()
 	r.document, r.fault = nil, nil
 	r.parser.Forget()
 }
 
-// textPiece is the size of a memory block that short strings share. While one string is in
-// use, its whole block stays in memory, so blocks are small compared with a message.
+// textPiece is the size of a memory block that short strings share. As long as one string of a block is in
+// use, the whole block stays in memory. So blocks are small compared with a message.
 const textPiece = 256
 
-// Text returns b as a string that stays valid. Short strings share memory blocks, so most need
+// Text returns b as a string that stays valid. Short strings share memory blocks, so most short strings need
 // no allocation.
 func (r *Room) Text(b []byte) string {
 	if len(b) > textPiece/4 {
@@ -108,7 +108,7 @@ func (r *Room) Text(b []byte) string {
 	return r.texts.String()[first:]
 }
 
-// Repeated is Text for values that rarely change from message to message.
+// Repeated is Text for values that are usually the same in successive messages.
 func (r *Room) Repeated(b []byte) string {
 	if len(b) > textPiece {
 		return string(b) // too large to keep between messages
@@ -128,10 +128,10 @@ func (r *Room) Hash() hash.Hash {
 	return r.hash
 }
 
-// Sum returns the digest of Hash. It is valid until the next call.
+// Sum returns the digest of Hash. The result is valid until the next call of Sum.
 func (r *Room) Sum() []byte { return r.hash.Sum(r.sum[:0]) }
 
-// Buffer returns an empty buffer for short use. Pass it to Keep after it has grown.
+// Buffer returns an empty buffer for short use. When the buffer has grown, pass it to Keep.
 func (r *Room) Buffer() []byte { return r.buffer[:0] }
 
 // mostKept limits the size of a buffer that is kept between messages.
@@ -144,16 +144,16 @@ func (r *Room) Keep(buffer []byte) {
 	}
 }
 
-// Parses returns how many texts were parsed.
+// Parses returns the number of parsed texts.
 func (r *Room) Parses() int { return r.parses }
 
-// idle pools rooms for callers that read a single message.
+// idle is a pool of rooms for callers that read a single message.
 var idle = sync.Pool{New: func() any { return new(Room) }}
 
-// Borrow returns a room from the pool; give it back with Return.
+// Borrow returns a room from the pool. Pass the room to Return after use.
 func Borrow() *Room { return idle.Get().(*Room) }
 
-// Return gives a borrowed room back. Results read with it become invalid.
+// Return puts a borrowed room back into the pool. Results that were read with the room become invalid.
 func (r *Room) Return() {
 	r.Forget()
 	idle.Put(r)

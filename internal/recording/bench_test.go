@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mill feeds a machine with batches of 500 deliveries, like a consumer that is always busy,
-// and measures the cost of recording.
+// mill passes batches of 500 deliveries to a machine, as in a consumer that is always busy, and measures the
+// cost of recording.
 type mill struct {
 	machine  *machine.Machine
 	tape     *recording.Tape
@@ -25,8 +25,8 @@ type mill struct {
 
 	recorder *recording.Recorder
 	broken   *recording.Broken
-	// spoil changes actions. failing: the handlers fail. short: they have no time for all
-	// messages.
+	// spoil changes actions. failing means that the handlers fail. short means that the handlers have not
+	// enough time for all messages.
 	spoil          func(machine.Event, machine.Action) machine.Action
 	failing, short bool
 }
@@ -45,7 +45,7 @@ func newMillOf(r *recording.Recorder) *mill {
 	return m
 }
 
-// step runs a step of the machine and measures only its recording.
+// step runs a step of the machine and measures only the recording of the step.
 func (m *mill) step(e machine.Event) []machine.Action {
 	var before, middle, after runtime.MemStats
 	m.now += time.Microsecond
@@ -72,7 +72,7 @@ func (m *mill) step(e machine.Event) []machine.Action {
 	return append([]machine.Action(nil), actions...)
 }
 
-// batch delivers 500 messages and processes them completely.
+// batch delivers 500 messages and processes all of them.
 func (m *mill) batch() {
 	var items []*machine.Item
 	for range 500 {
@@ -114,8 +114,8 @@ func (m *mill) carry(actions []machine.Action) {
 	}
 }
 
-// BenchmarkRecording measures the cost of recording per message, in a ring that has wrapped
-// around many times.
+// BenchmarkRecording measures the cost of recording per message. The ring has been overwritten many times
+// before.
 func BenchmarkRecording(b *testing.B) {
 	m := newMill(8 << 20)
 	for range 400 {

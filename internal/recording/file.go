@@ -15,7 +15,7 @@ import (
 // form is the version of the file format.
 const form = 1
 
-// begins is the start of every recording, up to the version of its format.
+// begins is the start of every recording, before the version of its format.
 const begins = `{"semel_recording":`
 
 // Header is the first line of a file.
@@ -25,19 +25,19 @@ type Header struct {
 	Consumer string `json:"consumer"`
 	// Build identifies the program that made the recording.
 	Build Build `json:"build"`
-	// Began is when the machine began. The recording contains the steps between From and
-	// Until. Why is the reason for which it was written.
+	// Began is the time when the machine began. The recording contains the steps between From and Until. Why
+	// is the reason why the recording was written.
 	Began time.Time `json:"began"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
-	// IDs reports that identities are recorded as they are, not as hashes.
+	// IDs reports that identities are recorded unchanged and not as hashes.
 	IDs bool `json:"ids"`
-	// Config is the machine's policy.
+	// Config is the configuration of the machine.
 	Config machine.Config `json:"config"`
 }
 
-// sum is the last line of a file: the CRC-32 of the lines before it.
+// sum is the last line of a file. It contains the CRC-32 of the lines before it.
 type sum struct {
 	CRC32 uint32 `json:"crc32"`
 }
@@ -86,7 +86,8 @@ func ThisBuild() Build {
 // ErrNothing is returned by Write if no machine has begun.
 var ErrNothing = errors.New("nothing is recorded yet")
 
-// Write writes the current recording, with why as its reason. The machine continues meanwhile.
+// Write writes the current recording. why is the reason for the recording. The machine continues while Write
+// runs.
 func (r *Recorder) Write(w io.Writer, why string) error {
 	r.mutex.Lock()
 	t := r.tape
@@ -123,7 +124,7 @@ var (
 	ErrDamaged     = errors.New("the recording is damaged: it is cut short, or a byte of it was changed")
 )
 
-// File is a recording that was read.
+// File is a recording that Read has read.
 type File struct {
 	Header
 	lines []byte

@@ -10,11 +10,11 @@ import (
 
 // hider removes identities, sources, streams and the reasons of handlers from recordings.
 type hider struct {
-	seed maphash.Seed // the seed of the hashes that replace them
-	ids  bool         // hide nothing
+	seed maphash.Seed // seed of the hashes that replace the removed values
+	ids  bool         // nothing is removed
 }
 
-// hiddenReason replaces the reason of a handler, which may name a message.
+// hiddenReason is recorded in place of the reason of a handler, which may identify a message.
 const hiddenReason = "a handler's reason"
 
 // reason returns the text that is recorded for a reason.
@@ -25,5 +25,5 @@ func (h *hider) reason(r semel.Reason) string {
 	return hiddenReason
 }
 
-// errUnrecorded replaces every error in a replay, because a recording has no texts of errors.
+// errUnrecorded is used for every error in a replay, because a recording has no texts of errors.
 var errUnrecorded = errors.New("its text is not recorded")

@@ -7,12 +7,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// known is the state outside of the machine to which events refer: the flight of each worker,
-// and the acks under way. Recording and replay update it in the same way.
+// known is the state outside of the machine to which events refer: the current batch of each worker, and the
+// settlements whose result is not known. A recording and a replay update it in the same way.
 type known struct {
 	Machine *machine.Machine
-	// Flights holds the current flight of each worker. Under holds the unanswered Settles, the
-	// oldest first.
+	// Flights contains the current batch of each worker. Under contains the Settle actions without a
+	// response, the oldest first.
 	Flights []*machine.Flight
 	Under   []*machine.Settle
 }

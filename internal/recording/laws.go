@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Broken is a violation of a law, as far as events and actions show it.
+// Broken is a violation of a law that is visible in events and actions.
 type Broken struct {
 	// Law is the name of the law in docs/internals/numbers.md.
 	Law string
@@ -21,27 +21,27 @@ type Broken struct {
 
 func (b *Broken) String() string { return b.Law + ": " + b.How }
 
-// mostStill limits the steps without progress of time; a machine with more of them is reported
-// as spinning.
+// mostStill is the maximum number of steps at the same time. A machine that makes more such steps is reported
+// as a busy loop.
 const mostStill = 100_000
 
-// watch checks each step against the laws, as far as events and actions alone show a violation.
-// watch needs a few words of memory for each worker, so that production can afford it. The
-// simulator checks a machine against all laws.
+// watch checks each step for violations of the laws that are visible in events and actions alone. watch needs
+// only a few words of memory for each worker, so it can be used in production. The simulator checks a machine
+// against all laws.
 type watch struct {
 	workers []watched
 	still   int
 	at      time.Duration
 }
 
-// watched is the state of a worker's flight.
+// watched is the state of a worker's batch.
 type watched struct {
 	open, ran, failed bool
 	fresh             []int
 	done              int
 }
 
-// step returns the first law that a step violates, nil if there is none.
+// step returns the first law that a step violates, or nil if the step violates no law.
 func (w *watch) step(e machine.Event, now time.Duration, actions []machine.Action) *Broken {
 	w.hear(e)
 	if now > w.at {
@@ -122,8 +122,7 @@ func (w *watch) commit(a machine.Commit) *Broken {
 	return nil
 }
 
-// settle checks that messages are settled as done only in the step of the commit that finished
-// them.
+// settle checks that a message is acked only in the step of the commit that ended the message.
 func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
 	ended, _ := e.(machine.Ended)
 	next := 0

@@ -22,23 +22,23 @@ var (
 	typeSettle = reflect.TypeFor[*machine.Settle]()
 )
 
-// part is a field of a struct that is written to recordings.
+// part is a struct field that is written to recordings.
 type part struct {
 	index  int
 	name   string
-	secret bool // it identifies a message
-	// inner: the field is not exported, so only pictures have it.
+	secret bool // the field identifies a message
+	// inner means that the field is not exported. Only pictures contain such fields.
 	inner bool
 }
 
-// unwritten lists fields that belong to the code around the machine, or are empty between
+// unwritten contains fields that are not written, because they belong to the engine, or are empty between
 // steps.
 var unwritten = map[reflect.Type][]string{
 	reflect.TypeFor[machine.Item]():    {"Handle"},
 	reflect.TypeFor[machine.Machine](): {"out"},
 }
 
-// secrets lists fields that identify a message.
+// secrets contains the fields that identify a message.
 var secrets = map[reflect.Type][]string{
 	reflect.TypeFor[machine.Item]():    {"Source", "Identity"},
 	reflect.TypeFor[machine.Name]():    {"Source", "Identity"},
@@ -62,7 +62,7 @@ func parts(t reflect.Type) []part {
 	return all
 }
 
-// words returns the names of a type's values, nil if it has none.
+// words returns the names of a type's values, or nil if the type has no names.
 func words(t reflect.Type) *[256]string {
 	if all, ok := wordsOf.Load(t); ok {
 		return all.(*[256]string)
@@ -80,7 +80,7 @@ func words(t reflect.Type) *[256]string {
 	return all
 }
 
-// open returns a field that can be set although its package does not export it.
+// open returns a field that can be set, even if the field is not exported.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// reader makes values of the machine's types from the decoded JSON of a writer. reader panics if
-// the JSON does not fit them; Replay turns the panic into an error.
+// reader creates values of the machine's types from the JSON that a writer has written. If the JSON does not
+// fit the types, reader panics, and Replay turns the panic into an error.
 type reader struct {
 	known   *known
-	picture bool            // a picture is read
-	met     []reflect.Value // the targets of the picture's pointers and maps, by number
+	picture bool            // a picture is being read
+	met     []reflect.Value // targets of the picture's pointers and maps, by number
 }
 
 // events are the types of a machine's events, by name.
@@ -43,7 +43,7 @@ func (r *reader) event(name string, with any) machine.Event {
 	return v.Interface().(machine.Event)
 }
 
-// restore reads a picture and returns the state that it describes.
+// restore reads a picture and returns the state that the picture describes.
 func (r *reader) restore(picture []any) *known {
 	r.picture = true
 	k := &known{}
@@ -52,7 +52,7 @@ func (r *reader) restore(picture []any) *known {
 		r.content(r.met[i], picture[i+1])
 	}
 	r.known, r.picture = k, false
-	_ = k.Machine.Load() // panics if the picture is damaged
+	_ = k.Machine.Load() // Load panics if the picture is damaged
 	return k
 }
 
@@ -115,8 +115,8 @@ func number(from any) uint64 {
 	return n
 }
 
-// object reads the fields of a struct in the order in which object of writer wrote them, because
-// the targets of pointers get their numbers in that order.
+// object reads the fields of a struct in the order in which writer.object wrote them, because the targets of
+// pointers are numbered in that order.
 func (r *reader) object(v reflect.Value, from map[string]any) {
 	met := 0
 	for _, f := range parts(v.Type()) {
@@ -156,8 +156,8 @@ func (r *reader) pointer(v reflect.Value, from any) {
 	}
 }
 
-// flight returns the flight of a worker with this number: the current one, or an empty flight
-// if the flight of that number has ended.
+// flight returns the batch of a worker with this number. If that batch has ended, flight returns an empty
+// batch.
 func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	if f := r.known.Flights[worker]; f != nil && f.Number == number {
 		return f
@@ -165,7 +165,7 @@ func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	return &machine.Flight{Number: number, Worker: worker}
 }
 
-// item returns an item of a current flight.
+// item returns an item of a current batch.
 func (r *reader) item(arrival uint64) *machine.Item {
 	for _, f := range r.known.Flights {
 		for i := 0; f != nil && i < len(f.Entries); i++ {
@@ -177,7 +177,7 @@ func (r *reader) item(arrival uint64) *machine.Item {
 	return nil
 }
 
-// empty returns a new pointer or map of a type, whose content is read later.
+// empty returns a new pointer or map of a type. Its content is read later.
 func empty(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Map {
 		return reflect.MakeMap(t)
@@ -209,7 +209,7 @@ func (r *reader) random(v reflect.Value, from []any) {
 	v.Set(reflect.ValueOf(rand.New(pcg)))
 }
 
-// print reads a fingerprint. Its sum is the recorded hash of the original sum.
+// print reads a fingerprint. The sum is the recorded hash of the original sum.
 func print(from []any) (p semel.Fingerprint) {
 	p.Version = uint8(number(from[0]))
 	if len(from) > 1 {

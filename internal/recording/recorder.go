@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Recorder holds the recording of the machine that began last.
+// Recorder contains the recording of the machine that began last.
 type Recorder struct {
 	// Broken, if set, is called with the first law that a machine violates; see Tell.
 	Broken func(law string)
@@ -21,7 +21,8 @@ type Recorder struct {
 	tape  *Tape // nil before the first Begin; guarded by mutex
 }
 
-// segments is the number of segments in the ring: enough that dropping one keeps most of it.
+// segments is the number of segments in the ring. With four segments, most of the recording remains when one
+// is dropped.
 const segments = 4
 
 // Tape is the recording of one machine. The machine's loop calls Event and Actions.
@@ -30,7 +31,8 @@ type Tape struct {
 	began time.Time
 	name  string
 
-	// mutex guards the fields below, because the recording may be written during a step.
+	// mutex guards the fields below, because another goroutine may write the recording to a file during a
+	// step.
 	mutex   sync.Mutex
 	config  machine.Config
 	ring    [segments]segment
@@ -45,29 +47,29 @@ type Tape struct {
 	broken  bool // a violation was reported
 }
 
-// segment is a picture and the steps after it.
+// segment contains a picture and the steps after the picture.
 type segment struct {
 	out []byte
-	// began is the time of the picture, and body the offset of the first step.
+	// began is the time of the picture. body is the offset of the first step.
 	began time.Duration
 	body  int
 }
 
-// New returns a recorder whose ring takes about size bytes for steps; pictures of the machine
-// take additional memory. With ids, identities are recorded in clear.
+// New returns a recorder whose ring uses about size bytes for steps. Pictures of the machine need additional
+// memory. If ids is set, identities are recorded unchanged.
 func New(size int, ids bool) *Recorder {
 	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
 }
 
-// Tell calls Broken, but only once.
+// Tell calls Broken. Only the first call of Tell has an effect.
 func (r *Recorder) Tell(law string) {
 	if r.Broken != nil {
 		r.telling.Do(func() { r.Broken(law) })
 	}
 }
 
-// Begin starts the recording of a machine that has made no step yet. Begin replaces the
-// recording of the previous machine.
+// Begin starts the recording of a machine that has made no step yet. The new recording replaces the recording
+// of the previous machine.
 func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
 	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
 	t.watch.workers = make([]watched, c.Workers)
@@ -79,7 +81,7 @@ func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at t
 	return t
 }
 
-// Event records the event that the machine is about to handle.
+// Event records the event that the machine will handle next.
 func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -92,8 +94,8 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.last = now
 }
 
-// Actions records the actions of the step. Actions returns the law that they violate, if it is
-// the first violation of this machine.
+// Actions records the actions of the step. If the step violates a law, and if this is the first violation of
+// this machine, Actions returns the law.
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -124,8 +126,8 @@ func (t *Tape) write(what func(w *writer)) {
 	s.out, w.out = w.out, nil
 }
 
-// lines returns a copy of the recording: the picture of the oldest segment, then the steps of all
-// segments, the oldest first.
+// lines returns a copy of the recording: the picture of the oldest segment, and the steps of all segments,
+// the oldest first.
 func (t *Tape) lines() (all []byte) {
 	for i := range t.used {
 		s := &t.ring[(t.current+segments+1-t.used+i)%segments]

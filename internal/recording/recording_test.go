@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator"
 )
 
-// recorded is a machine of the simulator with a recorder. The recording is replayed when the
-// machine ends, and sometimes before.
+// recorded is a machine of the simulator with a recorder. The recording is replayed when the machine ends,
+// and sometimes earlier.
 type recorded struct {
 	*machine.Machine
 	recorder *recording.Recorder
@@ -31,7 +31,7 @@ func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 	return actions
 }
 
-// under records every machine in the histories of a seed, in rings of this many bytes.
+// under records every machine that the simulator creates for a seed. Each ring has size bytes.
 func under(size int, all *[]*recorded) simulator.Maker {
 	return func(c machine.Config) simulator.Stepper {
 		r := &recorded{Machine: machine.New(c), recorder: recording.New(size, false), all: all}

@@ -15,18 +15,18 @@ import (
 
 // Result is the result of a replay.
 type Result struct {
-	// Steps counts the replayed steps, Bytes the size of their actions.
+	// Steps is the number of replayed steps. Bytes is the size of their actions.
 	Steps int
 	Bytes int64
-	// Differs is the first step with other actions than recorded, nil if there is none.
+	// Differs is the first step whose actions differ from the recorded actions, or nil if there is none.
 	Differs *Difference
-	// Broken lists the violated laws by step; at most mostBroken.
+	// Broken contains the violated laws by step. It has at most mostBroken elements.
 	Broken []At
-	// Unended: the recording ends with an event without actions. Panic is the panic of the
-	// machine in the replay, if any.
+	// Unended means that the recording ends with an event without actions. Panic is the text of the machine's
+	// panic in the replay, if there was one.
 	Unended bool
 	Panic   string
-	// Load is the load of the machine after the last step, at Now.
+	// Load is the load of the machine after the last step. Now is the time of that step.
 	Load machine.Load
 	Now  time.Duration
 }
@@ -37,7 +37,7 @@ type At struct {
 	Broken
 }
 
-// Difference is a step whose actions differ from the recorded ones.
+// Difference is a step whose actions differ from the recorded actions.
 type Difference struct {
 	Step             int
 	Event            string
@@ -54,8 +54,8 @@ type Step struct {
 
 const mostBroken = 10
 
-// ErrOtherShape is returned for a recording whose machine has other fields than the machine of
-// this build.
+// ErrOtherShape is returned if the machine that made the recording has other fields than the machine of this
+// build.
 var ErrOtherShape = errors.New("the machine of the build that recorded it has other fields than the machine of this build")
 
 // player replays one recording.
@@ -78,16 +78,16 @@ type line struct {
 	Actions []json.RawMessage `json:"actions"`
 }
 
-// decode decodes JSON and keeps numbers as they are written.
+// decode decodes JSON and keeps the texts of numbers.
 func decode(text []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	must(d.Decode(into))
 }
 
-// Replay runs the recorded events through a machine of this build, starting from the picture,
-// and compares the actions byte for byte. Replay stops at the first difference. each, if not
-// nil, is called with each step.
+// Replay passes the recorded events to a machine of this build, which starts from the picture, and compares
+// the actions byte for byte. Replay stops at the first difference. each, if not nil, is called with each
+// step.
 func (f *File) Replay(each func(Step)) (result Result, err error) {
 	p := &player{each: each}
 	defer func() {
@@ -122,15 +122,15 @@ func (p *player) begin(text []byte) {
 	decode(text, &first)
 	p.now = first.At
 	p.known = p.reader.restore(first.Picture)
-	p.writer.known, p.writer.hide = p.known, &hider{ids: true} // the recording is hidden already
+	p.writer.known, p.writer.hide = p.known, &hider{ids: true} // the recording contains hashes already
 	p.watch.workers = make([]watched, len(p.known.Flights))
 	for i, flight := range p.known.Flights {
 		p.watch.workers[i].open = flight != nil
 	}
 }
 
-// play replays a step: the line of its event and, if it ended, the line of its actions. play
-// reports whether the next step is to be replayed.
+// play replays a step: the line of the event and, if the step has ended, the line of the actions. play
+// returns true if the next step must be replayed.
 func (p *player) play(step [][]byte) (more bool) {
 	var heard line
 	var with any
@@ -153,7 +153,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	decided := p.writer.out
 	p.tell(told, show(decided))
 	switch {
-	case p.result.Unended: // its actions were not recorded
+	case p.result.Unended: // the actions of the last step were not recorded
 		return false
 	case !bytes.Equal(step[1], decided):
 		p.result.Differs = &Difference{Step: p.result.Steps, Event: told, Recorded: show(step[1]), Replay: show(decided)}
@@ -167,7 +167,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	return true
 }
 
-// step calls the machine and returns a panic as a fault.
+// step calls the machine. If the machine panics, fault describes the panic.
 func (p *player) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -183,7 +183,7 @@ func (p *player) tell(event string, actions []string) {
 	}
 }
 
-// show returns the actions of a line, each as JSON.
+// show returns the actions of a line. Each action is JSON.
 func show(actions []byte) (all []string) {
 	var l line
 	decode(actions, &l)
@@ -193,7 +193,7 @@ func show(actions []byte) (all []string) {
 	return all
 }
 
-// Hands describes the load of a machine at a time.
+// Hands describes the load of a machine at the time now.
 func Hands(l machine.Load, now time.Duration) string {
 	if l.Messages == 0 {
 		return "it has no messages"

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// setAside records a message that its handler parks with its own reason.
+// setAside records a message that its handler parks with a reason of the handler.
 func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why semel.Reason) string {
 	t.Helper()
 	m := newMillOf(recording.New(1<<20, ids))
@@ -38,8 +38,7 @@ func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why se
 	return b.String()
 }
 
-// steps returns a recording without its header, which depends on the build, and without the
-// sum.
+// steps returns a recording without its header, which depends on the build, and without its sum.
 func steps(t *testing.T, text string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// writer appends events, actions and pictures as JSON. Unlike encoding/json, it does not
-// allocate for each message and includes unexported fields.
+// writer appends events, actions and pictures as JSON. encoding/json would allocate memory for each message
+// and leave out unexported fields; writer does neither.
 type writer struct {
 	out   []byte
 	hide  *hider
@@ -24,15 +24,15 @@ type writer struct {
 	sum   [16]byte
 	begun begun
 
-	// picture: a picture is written. Several pointers may have the same target, so a pointer or a
-	// map is written as a number, and the targets follow in the order of their numbers. numbers
-	// are those of the targets so far, todo the targets that are still to be written.
+	// picture means that a picture is being written. Several pointers may have the same target, so a pointer
+	// or a map is written as a number, and the targets follow in the order of their numbers. numbers contains
+	// the numbers of the targets so far. todo contains the targets that are not written yet.
 	picture bool
 	numbers map[unsafe.Pointer]uint64
 	todo    []reflect.Value
 }
 
-// begun is a Begin action together with the entries of its flight.
+// begun is a Begin action together with the entries of its batch.
 type begun struct {
 	Flight  *machine.Flight
 	Entries []machine.Entry
@@ -73,7 +73,7 @@ func (w *writer) actions(all []machine.Action) {
 	w.text("]}\n")
 }
 
-// what writes the name of a value's type, and the value if the type has fields.
+// what writes the name of a value's type. If the type has fields, what also writes the value.
 func (w *writer) what(v reflect.Value) {
 	w.text(v.Type().Name())
 	w.text(`"`)
@@ -83,7 +83,7 @@ func (w *writer) what(v reflect.Value) {
 	}
 }
 
-// paint writes the line of a picture: first known, then the targets of all pointers and maps.
+// paint writes the line of a picture: first the state known, then the targets of all pointers and maps.
 func (w *writer) paint(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
@@ -109,7 +109,7 @@ func (w *writer) paint(at time.Duration) {
 
 func (w *writer) value(v reflect.Value, secret bool) {
 	switch t := v.Type(); t {
-	case typeRandom: // the two numbers that are the state of its PCG
+	case typeRandom: // the state of its PCG consists of two numbers
 		pcg := v.Elem().Field(0).Elem().Elem()
 		w.text("[")
 		w.out = strconv.AppendUint(w.out, pcg.Field(0).Uint(), 10)
@@ -166,8 +166,8 @@ func (w *writer) comma(is bool) {
 	}
 }
 
-// object writes a struct without its zero fields. An empty slice counts as zero, because a machine
-// that was restored from a picture has nil there.
+// object writes a struct without its zero fields. An empty slice is left out too, because a machine that was
+// restored from a picture has nil instead.
 func (w *writer) object(v reflect.Value) {
 	w.text("{")
 	some := false
@@ -189,13 +189,13 @@ func (w *writer) object(v reflect.Value) {
 	w.text("}")
 }
 
-// pointer writes a pointer or a map. In a picture it writes the number of the target. In a step it
-// writes:
+// pointer writes a pointer or a map. In a picture, pointer writes the number of the target. In a step,
+// pointer writes:
 //
-//   - an item that the machine has as its arrival;
-//   - a flight as its number and its worker;
-//   - a Settle as its index in known.Under;
-//   - any other target as an object.
+//   - the arrival number, for an item of the machine;
+//   - the number and the worker, for a batch;
+//   - the index in known.Under, for a Settle action;
+//   - the target as an object, in all other cases.
 func (w *writer) pointer(v reflect.Value) {
 	switch t := v.Type(); {
 	case w.picture:
@@ -243,7 +243,7 @@ func (w *writer) entries(v reflect.Value) {
 	v = open(v)
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	some := false
-	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that an entry is not allocated
+	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that no memory is allocated for an entry
 		key.SetIterKey(all)
 		value.SetIterValue(all)
 		w.comma(some)
@@ -254,7 +254,7 @@ func (w *writer) entries(v reflect.Value) {
 	w.text("]")
 }
 
-// print writes the version of a fingerprint and a hash of its sum: the machine only compares sums.
+// print writes the version of a fingerprint and a hash of its sum, because the machine only compares sums.
 func (w *writer) print(v reflect.Value) {
 	p := (*semel.Fingerprint)(unsafe.Pointer(v.UnsafeAddr()))
 	w.sum = p.Sum // a local copy would be allocated, because the hash takes its address
@@ -273,8 +273,8 @@ func (w *writer) hash(n uint64) {
 	w.text(`"`)
 }
 
-// string writes a string. A string that is not UTF-8 is written in Go's quotes, because JSON would
-// replace its invalid bytes, and different strings would become equal.
+// string writes a string. If the string is not valid UTF-8, it is written in Go's quotes. JSON would replace
+// the invalid bytes, so different strings could become equal.
 func (w *writer) string(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.text(`"`)

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// WriteCanonical writes the selected value so that for one selector equal values give equal
-// bytes, and different values different bytes.
+// WriteCanonical writes the selected value. For one selector, equal values give equal bytes, and different
+// values give different bytes.
 func (s *Selector) WriteCanonical(h hash.Hash, b *Body) error {
 	if s.place == PlaceBody {
 		inside, found, err := s.inBody(b)
@@ -33,7 +33,7 @@ func (s *Selector) WriteCanonical(h hash.Hash, b *Body) error {
 	return nil
 }
 
-// write writes buffer to h and gives it back to the room.
+// write writes buffer to h and returns the buffer to the room.
 func (b *Body) write(h hash.Hash, buffer []byte) {
 	_, _ = h.Write(buffer) // a hash never returns an error
 	b.Room.Keep(buffer)

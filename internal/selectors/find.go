@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Value returns the selector's value in m. A missing value is not an error; check
-// Value.IsMissing and Selector.Optional. The error is a *Error.
+// Value returns the selector's value in m. A missing value is not an error; use Value.IsMissing and
+// Selector.Optional. An error is a *Error.
 func (s Selector) Value(m *semel.Message) (Value, error) {
 	values, err := Select(m, []Selector{s})
 	if err != nil {
@@ -26,8 +26,8 @@ func (s Selector) Value(m *semel.Message) (Value, error) {
 	return values[0], nil
 }
 
-// Select returns the values of several selectors and parses the body at most once. Select
-// returns the error of the first selector that fails, a *Error.
+// Select returns the values of several selectors and parses the body at most once. If a selector fails,
+// Select returns the error of the first selector that fails, a *Error.
 func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	values, err := Append(nil, m, selectors)
 	if err != nil {
@@ -36,7 +36,7 @@ func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	return values, nil
 }
 
-// Append appends the values that Select returns to values. On error it returns values
+// Append appends the values that Select would return to values. After an error, Append returns values
 // unchanged.
 func Append(values []Value, m *semel.Message, selectors []Selector) ([]Value, error) {
 	given := len(values)
@@ -63,17 +63,17 @@ func Append(values []Value, m *semel.Message, selectors []Selector) ([]Value, er
 	return values, nil
 }
 
-// sought holds the pointers to look for in a body, and the values found.
+// sought contains the pointers to look for in a body, and the found values.
 type sought struct {
 	pointers []strictjson.Pointer
 	found    []strictjson.Found
 }
 
-// searches pools *sought.
+// searches is a pool of *sought.
 var searches = sync.Pool{New: func() any { return new(sought) }}
 
-// skipTo sets the values of the selectors that point into the body, in one pass and without
-// parsing. The body must be proven to be strict JSON.
+// skipTo sets the values of the selectors that point into the body. It makes one pass over the body and does
+// not parse it. The body must be proven to be strict JSON.
 func skipTo(body []byte, selectors []Selector, values []Value) {
 	s := searches.Get().(*sought)
 	s.pointers = s.pointers[:0]
@@ -83,7 +83,7 @@ func skipTo(body []byte, selectors []Selector, values []Value) {
 		}
 	}
 	s.found = slices.Grow(s.found[:0], len(s.pointers))[:len(s.pointers)]
-	_ = strictjson.Find(body, s.pointers, s.found, nil) // the found values share the decoded strings
+	_ = strictjson.Find(body, s.pointers, s.found, nil) // the found values refer to the decoded strings
 	next := 0
 	for i := range selectors {
 		if selectors[i].place == PlaceBody {
@@ -98,8 +98,8 @@ func skipTo(body []byte, selectors []Selector, values []Value) {
 // Body parses a message's body on first use.
 type Body struct {
 	Message *semel.Message
-	// Room is the room in which the body is parsed; nil for a new room. Found values become
-	// invalid when the room is used again.
+	// Room is the memory in which the body is parsed. If Room is nil, new memory is used. When the room is
+	// used again, the found values become invalid.
 	Room *reading.Room
 }
 
@@ -110,7 +110,7 @@ func (b *Body) value() (strictjson.Value, error) {
 	return b.Room.Body(b.Message.Body)
 }
 
-// In returns the value in a message; b parses its body at most once.
+// In returns the selector's value in a message. b parses the body of the message at most once.
 func (s *Selector) In(b *Body) (Value, error) {
 	m := b.Message
 	switch s.place {
@@ -136,8 +136,8 @@ func (s *Selector) In(b *Body) (Value, error) {
 	return s.attribute(m)
 }
 
-// Verbatim returns the value if it is text that the message or the selector contains as a
-// string; empty otherwise.
+// Verbatim returns the value if the message or the selector contains the value as a string. Otherwise
+// Verbatim returns an empty string.
 func (s *Selector) Verbatim(m *semel.Message) string {
 	switch s.place {
 	case PlaceTopic:
@@ -156,15 +156,16 @@ func (s *Selector) Verbatim(m *semel.Message) string {
 	return ""
 }
 
-// attributeHeaders are the headers of CloudEvents attributes, used if the message's field is
+// attributeHeaders contains the headers of CloudEvents attributes. A header is used if the message's field is
 // empty.
 var attributeHeaders = [PlaceOffset + 1]string{PlaceID: "ce-id", PlaceSource: "ce-source", PlaceType: "ce-type", PlaceSubject: "ce-subject"}
 
-// AttributeHeader returns the header of the CloudEvents attribute that the selector names,
-// empty if it names none.
+// AttributeHeader returns the header of the CloudEvents attribute that the selector names. If the selector
+// names no attribute, the result is empty.
 func (s *Selector) AttributeHeader() string { return attributeHeaders[s.place] }
 
-// attribute returns a CloudEvents attribute, from the message's field or its header.
+// attribute returns a CloudEvents attribute from the message's field or, if the field is empty, from its
+// header.
 func (s *Selector) attribute(m *semel.Message) (Value, error) {
 	header := attributeHeaders[s.place]
 	if header == "" {
@@ -180,7 +181,7 @@ func (s *Selector) attribute(m *semel.Message) (Value, error) {
 	return Value{}, err
 }
 
-// header returns the value of a header. A header with several different values is an error,
+// header returns the value of a header. If a header has several different values, header returns an error,
 // because some readers would use the first value and others the last.
 func (s *Selector) header(m *semel.Message, name string) (Value, error) {
 	value, found := []byte(nil), false
@@ -209,7 +210,7 @@ func (s *Selector) body(b *Body) (Value, error) {
 	return jsonValue(v), nil
 }
 
-// inBody returns the parsed value. A message without a body has no value.
+// inBody returns the value from the parsed body. If the message has no body, found is false.
 func (s *Selector) inBody(b *Body) (v strictjson.Value, found bool, err error) {
 	if len(b.Message.Body) == 0 {
 		return strictjson.Value{}, false, nil
@@ -229,7 +230,7 @@ func timeValue(t time.Time) Value {
 	return Value{String, []byte(t.Format(time.RFC3339Nano))}
 }
 
-// coordinateValue returns a partition or an offset; a negative one is missing.
+// coordinateValue returns a partition or an offset as a value. A negative number counts as missing.
 func coordinateValue(n int64) Value {
 	if n < 0 {
 		return Value{}

@@ -39,10 +39,10 @@ const (
 	PlaceOffset
 )
 
-// selectorForms lists what Parse accepts, for its errors.
+// selectorForms is the list of forms that Parse accepts, for the texts of errors.
 const selectorForms = "header:NAME, body:/json/pointer, body:, key, topic, type, subject, time, id, source, const:TEXT, partition, offset"
 
-// selectorNames maps names to places. The order matters when Parse suggests a similar name.
+// selectorNames contains the name of each place. When Parse suggests a similar name, it prefers the first.
 var selectorNames = [...]struct {
 	name  string
 	place Place
@@ -52,12 +52,11 @@ var selectorNames = [...]struct {
 	{"source", PlaceSource}, {"const", PlaceConst}, {"partition", PlacePartition}, {"offset", PlaceOffset},
 }
 
-// Error says why a selector has no unambiguous value in a message. Other selectors and
-// messages are not affected.
+// Error says why a selector has no clear value in a message. Other selectors and messages are not affected.
 type Error struct {
 	Selector string
-	// Reason is semel.ReasonMalformed: the body is not strict JSON, or a header occurs twice
-	// with different values.
+	// Reason is semel.ReasonMalformed: the body is not strict JSON, or a header occurs several times with
+	// different values.
 	Reason semel.Reason
 	Err    error
 }
@@ -81,9 +80,8 @@ func (e *Error) Unwrap() error { return e.Err }
 //	partition, offset
 //	                 coordinates of the broker; refused as identity
 //
-// A question mark at the end makes a value optional: "body:/note?". (A name that itself ends
-// in a question mark can only be selected by a function in Go.) The error lists the forms and
-// suggests a similar name.
+// A question mark at the end makes a value optional: "body:/note?". (If the name itself ends in a question
+// mark, only a function in Go can select the value.) The error lists the forms and suggests a similar name.
 func Parse(s string) (Selector, error) {
 	name, argument, hasArgument := strings.Cut(s, ":")
 	optional := false
@@ -101,7 +99,8 @@ func Parse(s string) (Selector, error) {
 	return Selector{}, fmt.Errorf("unknown selector %q; %suse one of %s", s, probablyMeant(name), selectorForms)
 }
 
-// probablyMeant returns a hint with the selector that is spelled most like word, or nothing.
+// probablyMeant returns a hint with the name that is most similar to word. If no name is similar, the hint is
+// empty.
 func probablyMeant(word string) string {
 	names := make([]string, len(selectorNames))
 	for i := range selectorNames {
@@ -150,7 +149,7 @@ func (s Selector) withPointer(has bool) (Selector, error) {
 	return s, nil
 }
 
-// String returns the selector as it was written.
+// String returns the text of the selector that was passed to Parse.
 func (s Selector) String() string { return s.text }
 
 // Canonical returns the selector's text with header names in lower case, so that equal
@@ -162,7 +161,7 @@ func (s *Selector) Canonical() string {
 	return s.text
 }
 
-// Place returns the place; 0 for the zero Selector.
+// Place returns the place, or 0 for the zero Selector.
 func (s *Selector) Place() Place { return s.place }
 
 // Argument returns the part after the colon.
@@ -178,8 +177,8 @@ func (s Selector) Coordinate() bool { return s.place == PlacePartition || s.plac
 // Time reports whether the selector selects the event time of the message.
 func (s Selector) Time() bool { return s.place == PlaceTime }
 
-// Unique reports whether every message has another value: a coordinate, a time, or the
-// attribute id.
+// Unique reports whether the value differs in every message. That is the case for a coordinate, a time, and
+// the attribute id.
 func (s Selector) Unique() bool { return s.Coordinate() || s.Time() || s.place == PlaceID }
 
 // InBody reports whether the value is in the body.
@@ -188,5 +187,5 @@ func (s Selector) InBody() bool { return s.place == PlaceBody || s.place == Plac
 // Constant reports whether the value is the same in every message.
 func (s Selector) Constant() bool { return s.place == PlaceConst }
 
-// ReservedSource is the prefix of sources that the engine creates. Producers must not use it.
+// ReservedSource is the prefix of sources that the engine creates. Producers must not use this prefix.
 const ReservedSource = "semel:"

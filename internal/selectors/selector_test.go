@@ -110,7 +110,7 @@ func TestAnUnknownSelectorIsRejectedWithASuggestion(t *testing.T) {
 }
 
 func TestPropertiesOfSelectors(t *testing.T) {
-	for text, want := range map[string][3]bool{ // optional, coordinate, constant
+	for text, want := range map[string][3]bool{ // the values are: optional, coordinate, constant
 		"header:x": {}, "body:/x?": {true, false, false}, "offset": {false, true, false}, "partition?": {true, true, false},
 		"const:x?": {false, false, true}, "key?": {true, false, false}, "time": {},
 	} {

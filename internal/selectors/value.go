@@ -18,7 +18,7 @@ type Kind uint8
 
 // The kinds of values.
 const (
-	// Missing: there is no value. The zero value.
+	// Missing means that there is no value. It is the zero value.
 	Missing Kind = iota
 	// Null is a JSON null.
 	Null
@@ -26,17 +26,16 @@ const (
 	Bool
 	// Number is a JSON number, or a partition or an offset.
 	Number
-	// String is text: a JSON string without quotes and escapes, an
-	// attribute, a topic, a constant.
+	// String is text: a JSON string without quotes and escapes, an attribute, a topic, a constant.
 	String
 	// JSON is a JSON object or array, exactly as in the body.
 	JSON
-	// Bytes are any bytes: a header, a key, a whole body.
+	// Bytes means any bytes: a header, a key, a whole body.
 	Bytes
 )
 
-// Value is what a selector found in a message. It shares the message's memory
-// and must not be changed.
+// Value is the value that a selector has found in a message. A Value shares the memory of the message and
+// must not be changed.
 type Value struct {
 	kind Kind
 	text []byte
@@ -45,16 +44,14 @@ type Value struct {
 // Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsMissing reports whether there is nothing at the selected place. A JSON
-// null is not missing.
+// IsMissing reports whether the message has no value at the selected place. A JSON null is not missing.
 func (v Value) IsMissing() bool { return v.kind == Missing }
 
 // IsNull reports whether the value is a JSON null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Bytes returns the bytes of the value: the text of a string, a number as the producer wrote
-// it, true or false, or the JSON of an object or array. Bytes returns nil if the value is
-// missing or null.
+// Bytes returns the bytes of the value: the text of a string, a number as the producer wrote it, true or
+// false, or the JSON of an object or array. If the value is missing or null, Bytes returns nil.
 func (v Value) Bytes() []byte {
 	if v.kind == Missing || v.kind == Null {
 		return nil
@@ -62,13 +59,13 @@ func (v Value) Bytes() []byte {
 	return v.text
 }
 
-// Text is Bytes as a string.
+// Text returns Bytes as a string.
 func (v Value) Text() string { return string(v.Bytes()) }
 
 // Bool reports whether the value is a JSON true.
 func (v Value) Bool() bool { return v.kind == Bool && v.text[0] == 't' }
 
-// Number returns a number exactly as the producer wrote it; "" if the value is not a number.
+// Number returns a number exactly as the producer wrote it. If the value is not a number, Number returns "".
 func (v Value) Number() string {
 	if v.kind != Number {
 		return ""
@@ -76,9 +73,9 @@ func (v Value) Number() string {
 	return string(v.text)
 }
 
-// Decimal returns a number as an exact decimal, which does not depend on how the number is
-// written: 1.0, 1 and 1e0 are "1". Numbers that would need more than 20 zeros keep an exponent.
-// Decimal returns "" if the value is not a number.
+// Decimal returns a number as an exact decimal. The result does not depend on how the number is written: 1.0,
+// 1 and 1e0 give "1". If more than 20 zeros would be needed, the result has an exponent. If the value is not
+// a number, Decimal returns "".
 func (v Value) Decimal() string {
 	if v.kind != Number {
 		return ""
@@ -86,7 +83,7 @@ func (v Value) Decimal() string {
 	return string(strictjson.AppendDecimal(nil, v.text))
 }
 
-// stringValue returns a text; an empty text is missing.
+// stringValue returns a text as a value. An empty text counts as missing.
 func stringValue(s string) Value {
 	if s == "" {
 		return Value{}
@@ -94,7 +91,7 @@ func stringValue(s string) Value {
 	return Value{String, []byte(s)}
 }
 
-// bytesValue returns bytes; nil is missing.
+// bytesValue returns bytes as a value. nil counts as missing.
 func bytesValue(b []byte) Value {
 	if b == nil {
 		return Value{}
@@ -102,7 +99,7 @@ func bytesValue(b []byte) Value {
 	return Value{Bytes, b[:len(b):len(b)]}
 }
 
-// kinds maps the kinds of JSON values; index 0 means no value.
+// kinds maps the kinds of JSON values to Kind. Index 0 means that there is no value.
 var kinds = [...]Kind{
 	Missing, strictjson.Null: Null, strictjson.Bool: Bool, strictjson.Number: Number,
 	strictjson.String: String, strictjson.Array: JSON, strictjson.Object: JSON,

@@ -13,18 +13,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// provider is the system that handlers call. provider charges once for each key that it
-// remembers.
+// provider is the external system that handlers call. For each key that it remembers, provider charges only
+// once.
 type provider struct {
-	// known maps each key that the provider still remembers to the time of its first charge.
+	// known maps each remembered key to the time of its first charge.
 	known map[string]time.Duration
-	// The following fields belong to the checker. charged counts the charges of an identity. denied counts the
-	// reports, by the provider or a person, that there is no charge.
+	// The checker uses the following fields. charged has the number of charges of each identity. denied has
+	// the number of reports that an identity was not charged; the provider or a person makes such a report.
 	charged, denied map[string]int
-	// keys maps an identity to the first key that was used for it; made counts the calls.
+	// keys has the first key that was used for each identity, made the number of calls for each identity.
 	keys map[string]string
 	made map[string]int
-	// underWay are calls whose handlers have not returned.
+	// underWay are the calls whose handlers have not returned.
 	underWay []*call
 }
 
@@ -39,20 +39,21 @@ type call struct {
 	token   uint64
 	message *model.Message
 	key     string
-	// refused: the call is not charged and never will be; failure is the handler's result.
+	// refused is true if the provider has not charged for the call and never will. failure is then the result
+	// of the handler.
 	refused bool
 	failure machine.Failure
 }
 
-// outside reports whether a flight has no transaction, because it is the flight of a claim whose handler makes a
+// outside reports whether a batch has no transaction. This is the case if it has a claim whose handler makes a
 // call.
 func (f *flight) outside() bool { return f.p.w.Plan.Calls && f.claim() != nil }
 
-// claim returns the claim of a flight's first entry; nil if the entry was delivered.
+// claim returns the claim of the batch's first entry; nil if the entry is a delivery of the source.
 func (f *flight) claim() *model.Claim { return handOf(f.of.Entries[0].Item).claim }
 
-// beginOutside begins a flight without a transaction: the store commits the start of its call, or checks its
-// claim.
+// beginOutside begins a batch without a transaction. The store either commits the start of the call, or checks
+// the claim.
 func (f *flight) beginOutside() {
 	w, c := f.p.w, f.claim()
 	f.startedAt = w.now
@@ -95,15 +96,15 @@ func (f *flight) beginOutside() {
 	})
 }
 
-// mayFreeze may freeze the process between two steps of a call.
+// mayFreeze draws whether the process freezes between two steps of a call.
 func (f *flight) mayFreeze() {
 	if w := f.p.w; w.hurt(plan.TroubleFreeze) && w.choices.Chance(4) {
 		f.p.freeze()
 	}
 }
 
-// keep extends the lease of a claim under which a call is made. If the lease has ended as far as the process
-// knows, the claim is lost to it, even if no other process has taken it.
+// keep extends the lease of a claim under which a call is made. If the lease has ended by the clock of the
+// process, the process gives the claim up, even if no other process has claimed the row.
 func (f *flight) keep(c *model.Claim) {
 	w := f.p.w
 	lost := c.Deaf > 0
@@ -128,7 +129,7 @@ func (f *flight) keep(c *model.Claim) {
 	}
 }
 
-// callOut runs the handler of a flight without a transaction.
+// callOut runs the handler of a batch without a transaction.
 func (f *flight) callOut() {
 	w, entry := f.p.w, f.call.Fresh[0]
 	if f.stop {
@@ -158,13 +159,13 @@ func (f *flight) callOut() {
 	}
 }
 
-// leaveCall is a handler that makes no call, because its lease has ended as far as it knows.
+// leaveCall ends a handler without a call, because the lease has ended by the clock of the process.
 func (f *flight) leaveCall() {
 	f.p.w.coverage.Add("fault", "a call is left whose lease may be over")
 	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
-// asked handles the provider's response about the outcome of earlier calls.
+// asked handles the provider's answer to the question whether earlier calls were charged.
 func (f *flight) asked(m *model.Message) {
 	w := f.p.w
 	switch {
@@ -187,7 +188,7 @@ func (f *flight) asked(m *model.Message) {
 	}
 }
 
-// charged handles the end of a handler.
+// charged handles the end of a handler whose call was charged.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
 	f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
@@ -195,7 +196,7 @@ func (f *flight) charged() {
 	f.ranTo(nil)
 }
 
-// callProvider makes the call, which may arrive even if its process dies.
+// callProvider makes the call. The call may reach the provider even if the process dies.
 func (f *flight) callProvider(m *model.Message) {
 	w, c := f.p.w, f.claim()
 	it := f.of.Entries[0].Item
@@ -230,7 +231,7 @@ func (f *flight) callProvider(m *model.Message) {
 	}
 }
 
-// callInVain is a call without a response, whether it arrives or not.
+// callInVain makes a call that gets no response. The call may reach the provider or not.
 func (f *flight) callInVain(out *call) {
 	w := f.p.w
 	arrives := w.choices.Flip()
@@ -251,7 +252,7 @@ func (f *flight) callInVain(out *call) {
 	})
 }
 
-// remembers reports whether the provider remembers a key.
+// remembers reports whether the provider still remembers a key.
 func (w *world) remembers(key string) bool {
 	first, known := w.provider.known[key]
 	switch w.Plan.Window {
@@ -263,17 +264,17 @@ func (w *world) remembers(key string) bool {
 	return known && w.now-first < w.Plan.Window
 }
 
-// arrive handles a call that reaches the provider; its process may have died since.
+// arrive handles a call that reaches the provider. The process may have died in the meantime.
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
-	if w.hurt(plan.TroubleHandler) { // for example, it is overloaded
+	if w.hurt(plan.TroubleHandler) { // for example because it is overloaded
 		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
 		m.Doubt()
 		m.Failed++
 		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
 		return
 	}
-	if w.remembers(c.key) { // it responds as it did the first time
+	if w.remembers(c.key) { // the response is the same as the first time
 		w.coverage.Add("fault", "a key that was charged for is used again")
 		return
 	}
@@ -288,7 +289,7 @@ func (w *world) arrive(c *call) {
 	w.checkCharge(m)
 }
 
-// deny records a report that there is no charge.
+// deny records a report that a message was not charged.
 func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
 // returned handles the return of a handler from its call.

@@ -11,8 +11,9 @@ import (
 
 func TestACallBesideAnother(t *testing.T) {
 	const lease = time.Second
-	// broken runs two claims. The first is made at the start, the second at 300ms, when the store's clock shows
-	// at. Then the first process makes its call while the call of the second is in progress.
+	// broken runs two claims of one row. The first claim is made at the start, the second at 300 ms, when the
+	// store's clock shows at. Then the first process makes its call while the call of the second process is in
+	// progress.
 	broken := func(at time.Duration, jumped bool) *Violation {
 		w := newWorld(chance.FromSeed(1), Real)
 		w.start()

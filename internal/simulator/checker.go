@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// checker watches one life of a machine. checker knows the machine's events and the contents of the store,
-// but no internal state of the machine.
+// checker checks one process of a run. It knows the events and actions of the machine and the contents of the
+// store. It does not know the internal state of the machine.
 type checker struct {
 	p *process
 	w *world
@@ -22,7 +22,7 @@ type checker struct {
 	arrival int
 
 	fetching, sourceEnded bool
-	// sourceFails: the last Fetch failed.
+	// sourceFails is true if the last Fetch failed.
 	sourceFails bool
 	asked       asked
 	claims      claimsKnown
@@ -31,54 +31,56 @@ type checker struct {
 	over        bool
 	mustKill    *machine.Flight
 
-	// begins is the number of transactions that were tried in an outage.
+	// begins is the number of transactions that the machine tried to begin during an outage.
 	begins   int
 	outageAt time.Duration
-	askedAt  time.Duration // start of the last flight
+	askedAt  time.Duration // start of the last batch
 
 	known   storeKnown
 	retries retriesKnown
 	breaker breakerKnown
-	stuck   []*machine.Flight // flights whose handlers never return
-	// metDown: the event belongs to a flight that found the store down.
+	stuck   []*machine.Flight // batches whose handlers never return
+	// metDown is true if the current event belongs to a batch that found the store down.
 	metDown bool
 	pauses  map[int]pause               // by worker
-	keys    map[uint64]*machine.Flight  // open flights by route
-	counts  machine.Counts              // expected counts
-	size    machine.Size                // after the last step
-	held    int                         // after the last step
-	told    [len(trace.ReportNames)]int // reports of the event
-	// commits counts the committed transactions, outages those that could not be opened.
+	keys    map[uint64]*machine.Flight  // open batches, by route
+	counts  machine.Counts              // the counts that the machine should have
+	size    machine.Size                // size of the machine after the last event
+	held    int                         // number of held deliveries after the last event
+	told    [len(trace.ReportNames)]int // number of reports in the current event, by kind
+	// commits is the number of committed transactions, outages the number of transactions that could not
+	// begin.
 	commits, outages int
 }
 
-// laneState is what the machine knows of an epoch of a lane.
+// laneState is what the machine has been told about a lane in one epoch.
 type laneState struct {
 	revoking, released, gone bool
 }
 
-// handState is what the checker knows of a delivery that a process holds.
+// handState is what the checker knows about a delivery that a process holds.
 type handState struct {
-	// stale: its lane is lost, so that it must not be settled.
+	// stale is true if the lane was lost, so that the delivery must not be settled.
 	stale bool
-	// in is the store that contains its committed end.
+	// in is the store that has the committed end of the delivery.
 	in *model.Store
-	// flight is the open flight that contains it.
+	// flight is the open batch that contains the delivery; nil if there is none.
 	flight *machine.Flight
-	// asked: a Settle is in progress; told: it was answered.
+	// asked is true while a Settle for the delivery is in progress; told is true after its answer.
 	asked, told bool
-	// left: the last Settle was not carried out.
+	// left is true if the last Settle returned the delivery as not settled.
 	left bool
-	// handled: its mark, or its effect without a mark, is in the store; applied: the effect of its handler is in
-	// the store.
+	// handled is true if the store has the marker of the delivery, or its effect without a marker. applied is
+	// true if the store has the effect of its handler.
 	handled, applied bool
-	// copying: its dead letter is being written; copied: it was written, and the machine knows.
+	// copying is true while the dead letter of the delivery is being written. copied is true after the machine
+	// was told that the dead letter was written.
 	copying, copied bool
-	// known: a committed flight found that it is a copy or a conflict; newer: the last flight found that a newer
-	// release marked it.
+	// known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if the
+	// last batch found a marker of a newer release.
 	known, newer bool
 
-	// conflicted: the row that may have been committed is the row of a conflict.
+	// conflicted is true if the row that may have been committed is the row of a conflict.
 	conflicted bool
 
 	tries
@@ -90,7 +92,7 @@ func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format
 
 func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
 
-// lost is called before the machine learns that a lane is lost.
+// lost is called before the machine is told that a lane is lost.
 func (c *checker) lost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
@@ -102,7 +104,7 @@ func (c *checker) lost(l source.Lane) {
 	}
 }
 
-// part is called when the machine no longer holds a delivery that may be unsettled.
+// part is called when the machine releases a delivery that may be unsettled.
 func (c *checker) part(h *handed) {
 	if !h.stale && !h.told {
 		c.w.store.Parted[identity(h.item)]++
@@ -110,7 +112,7 @@ func (c *checker) part(h *handed) {
 	h.stale = true
 }
 
-// partAll calls part for all deliveries at the end of the process.
+// partAll calls part for all deliveries when the process ends.
 func (c *checker) partAll() {
 	for _, h := range c.hands {
 		c.part(h)
@@ -162,11 +164,11 @@ func (c *checker) fetched(e machine.Fetched) {
 	}
 }
 
-// begun is called before the machine gets the verdicts on a flight's marks.
+// begun is called before the machine gets the verdicts on the markers of a batch.
 func (c *checker) begun(e machine.Marked) {
 	if e.Class == store.ClassNone {
 		c.marked(e)
-		if c.known.probe == e.Flight { // its transaction has opened
+		if c.known.probe == e.Flight { // the transaction has begun
 			c.known.probe, c.known.until = nil, c.w.now
 		}
 		return
@@ -181,7 +183,7 @@ func (c *checker) begun(e machine.Marked) {
 	}
 }
 
-// ended is called before the machine learns how a flight ended.
+// ended is called before the machine is told how a batch ended.
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown
@@ -208,7 +210,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 }
 
-// learned is called when the machine learns that a flight is committed.
+// learned is called when the machine is told that a batch was committed.
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
@@ -219,7 +221,7 @@ func (c *checker) learned(f *flight) {
 		}
 		if v.Kind == store.Conflict {
 			h.suspicion = suspicion{} // the handler will not run again
-			h.must = 0                // the conflict is how it ends
+			h.must = 0                // the message must end as a conflict
 		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.EndDeadLetter && !h.copied
 		if v.Kind != store.Fresh && v.Kind != store.Busy && v.Kind != store.Newer && v.Kind != store.ClaimLost && !again {
@@ -255,7 +257,7 @@ func (c *checker) settled(e machine.Settled) {
 	}
 }
 
-// after is called after the machine's actions were carried out.
+// after is called after the machine's actions for an event were carried out.
 func (c *checker) after(e machine.Event) {
 	if c.mustKill != nil {
 		if f := c.p.find(c.mustKill); f != nil && !f.killed {
@@ -279,7 +281,7 @@ func (c *checker) after(e machine.Event) {
 	c.sawOutage()
 }
 
-// forget removes deliveries that have ended, so that the list stays short.
+// forget removes ended deliveries from the list.
 func (c *checker) forget() {
 	if len(c.hands) < 64 {
 		return
@@ -293,10 +295,10 @@ func (c *checker) forget() {
 	c.hands = kept
 }
 
-// unsettled returns what the machine holds in lanes that it has.
+// unsettled returns the number and the bytes of the unsettled deliveries that the machine holds in its lanes.
 func (c *checker) unsettled() (messages int, bytes int64) {
 	for _, h := range c.hands {
-		// Items of a revoked lane that are not in a flight are dropped.
+		// In a revoked lane, the machine has dropped the deliveries that are not in a batch.
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
 		if !h.told && !h.stale && (!leaving || h.asked || h.flight != nil) {
 			messages++
@@ -306,11 +308,11 @@ func (c *checker) unsettled() (messages int, bytes int64) {
 	return messages, bytes
 }
 
-// checkCounts compares the machine's counts with its events and actions.
+// checkCounts compares the machine's counts with the counts that follow from its events and actions.
 func (c *checker) checkCounts() {
 	got, want := c.p.machine.Counts(), c.counts
 	want.Deliveries = int64(c.claims.delivered)
-	want.Failed = got.Failed // who halts is known with Done only
+	want.Failed = got.Failed // only Done says which message halted the machine
 	if got != want || ended(got) > got.Deliveries || got.Failed > 0 && !c.mayHalt() {
 		c.broke("counts", "they are %+v and should be %+v", got, want)
 	}

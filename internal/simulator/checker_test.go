@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sabotage is a change of actions that breaks a law.
+// sabotage changes the actions of a machine so that they break a law.
 type sabotage struct {
 	name, law string
 	spoil     func(*spoiler, machine.Action) []machine.Action

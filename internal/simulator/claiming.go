@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostStarts is the maximum number of starts of a message whose process crashes.
+// mostStarts is how many times a message is started at most if its process crashes each time.
 const mostStarts = 3
 
-// claiming is the state of a process's inbox.
+// claiming is what a process knows about its claims of inbox rows.
 type claiming struct {
 	// held are the claims of the process.
 	held []*model.Claim
 	// unsure are the tokens of claim calls whose responses were lost.
 	unsure []uint64
-	// freed are claims to be released.
+	// freed are the claims that must be released.
 	freed []*model.Claim
 }
 
@@ -31,7 +31,7 @@ func (w *world) newToken() uint64 {
 	return w.tokens
 }
 
-// claimRows claims rows, like the shell: first those of earlier calls whose responses were lost.
+// claimRows claims rows as the consumer does: first the rows of earlier calls whose responses were lost.
 func (p *process) claimRows(a machine.ClaimRows) {
 	w, began := p.w, p.w.now
 	p.soon(func() {
@@ -72,7 +72,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 	})
 }
 
-// claimed returns a claim as an item for the machine. began is the time before the store was asked.
+// claimed converts a claim to an item of the machine. began is the time before the call of the store.
 func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
@@ -93,7 +93,7 @@ func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	return it
 }
 
-// unclaim releases claims before the next claim.
+// unclaim releases claims.
 func (p *process) unclaim(a machine.Unclaim) {
 	for _, it := range a.Items {
 		p.inbox.freed = append(p.inbox.freed, handOf(it).claim)
@@ -128,7 +128,7 @@ func (p *process) forgetClaim(c *model.Claim) {
 	}
 }
 
-// releaseAll releases the claims of a process that ends normally.
+// releaseAll releases all claims of a process that ends normally.
 func (p *process) releaseAll() {
 	if p.w.store.Down {
 		return
@@ -139,7 +139,7 @@ func (p *process) releaseAll() {
 	p.inbox.held = nil
 }
 
-// keepLeases extends the leases of claims in flights, as long as the handlers do not exceed their timeouts.
+// keepLeases extends the leases of claims in batches, except of handlers that exceed their timeout.
 func (p *process) keepLeases() {
 	w := p.w
 	p.later(w.Plan.Lease/3, func() {
@@ -154,8 +154,8 @@ func (p *process) keepLeases() {
 	})
 }
 
-// renew extends the leases of claims that may fly again, if the flight took long, and returns until when they may
-// wait.
+// renew extends the leases of the claims in a batch that took long and may run again. It returns the time
+// until which these claims may wait.
 func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
@@ -191,8 +191,8 @@ func (f *flight) extend() {
 	}
 }
 
-// lookAhead does what precedes a flight's transaction: it claims rows again whose commit has an unknown outcome,
-// and records the start of suspected rows. lookAhead reports whether the flight may continue.
+// lookAhead does the work before the transaction of a batch. It claims rows again whose commit has an unknown
+// outcome, and records the start of suspected rows. It reports whether the batch may continue.
 func (f *flight) lookAhead() bool {
 	if f.known != nil {
 		return true
@@ -220,12 +220,12 @@ func (f *flight) lookAhead() bool {
 	return true
 }
 
-// retake claims a row again. The old transaction may still try to end it, and then finds another token. retake
-// reports whether the response of the store arrived.
+// retake claims a row again. An old transaction that later tries to end the old claim then finds another
+// token. retake reports whether the response of the store arrived.
 func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
 	from := len(c.Tokens)
-	c.Tokens = append(c.Tokens, w.newToken()) // also if the answer is lost
+	c.Tokens = append(c.Tokens, w.newToken()) // also if the response is lost
 	lost := w.hurt(plan.TroubleClaim)
 	if !lost || w.choices.Flip() {
 		for _, old := range c.Tokens[:from] {
@@ -252,7 +252,7 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 	return true
 }
 
-// look returns the verdict on a claim.
+// look returns the verdict on the claim of an entry.
 func (f *flight) look(i int) store.Verdict {
 	c := handOf(f.of.Entries[i].Item).claim
 	switch {
@@ -264,7 +264,7 @@ func (f *flight) look(i int) store.Verdict {
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// split separates the ends of claims from the other rows of a commit.
+// split separates the rows of a commit into ends of claims and other rows.
 func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	for _, r := range rows {
 		if handOf(f.of.Entries[r.Entry].Item).claim != nil {
@@ -276,7 +276,7 @@ func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	return ends, others
 }
 
-// send records the tokens with which a commit ends claims, and the outcomes of their calls.
+// send records the tokens with which a commit ends claims, and the outcomes of the calls.
 func (f *flight) send(a machine.Commit) {
 	for i := range a.Rows {
 		if c := handOf(f.of.Entries[a.Rows[i].Entry].Item).claim; c != nil {
@@ -288,7 +288,7 @@ func (f *flight) send(a machine.Commit) {
 	}
 }
 
-// claimsLost reports whether a claim that a commit would end is no longer valid.
+// claimsLost reports whether a commit would end a claim that is no longer valid.
 func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
@@ -303,7 +303,7 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 	return false
 }
 
-// notify wakes other processes that wait for due rows.
+// notify wakes other processes that wait for rows.
 func (w *world) notify() {
 	if !w.Plan.Notifies {
 		return
@@ -321,7 +321,8 @@ func (w *world) at() time.Duration { return w.now + w.store.Ahead }
 // clock returns the store's clock as a time.Time.
 func (w *world) clock() time.Time { return model.Moment(w.at()) }
 
-// cutAhead shortens the delays of all rows that are dated ahead, before some of them are claimed.
+// cutAhead shortens the delays of all rows that were written while the clock was ahead. It runs before rows
+// are claimed.
 func (w *world) cutAhead() {
 	if !w.store.Jumped {
 		return
@@ -344,7 +345,7 @@ func (w *world) cutAhead() {
 	}
 }
 
-// wrongClocks sets the store's clock hours ahead or behind, and back again, as after a failover to a server with
+// wrongClocks sets the store's clock hours forward or back for some time, as after a failover to a server with
 // another clock.
 func (w *world) wrongClocks(times int) {
 	if !w.Plan.Clocks || times == 0 {
@@ -366,7 +367,8 @@ func (w *world) wrongClocks(times int) {
 	})
 }
 
-// setClock sets the clock of the store, which a sender shares. No process knows which rows have become due.
+// setClock sets the clock of the store. The world of the sender has the same clock. No process knows then
+// which rows can be claimed.
 func (w *world) setClock(ahead time.Duration) {
 	if w.store.Ahead == ahead {
 		return

@@ -13,22 +13,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimsKnown is what the checker knows of the inbox in one life.
+// claimsKnown is what the checker knows about the inbox during the life of one process.
 type claimsKnown struct {
 	asking bool
-	// empty: no row was due at the last response.
+	// empty is true if the last claim got no row.
 	empty bool
-	// asks counts the claims, news the reasons to claim other than the passage of time.
+	// asks is the number of claims. news is the number of reasons for a claim, without the passage of time.
 	asks, news int
-	// halts: a claim was released early, because its message halts the consumer.
+	// halts is true if a claim was released early because its message halts the consumer.
 	halts bool
-	// waits counts the rows that this process wrote for later.
+	// waits is the number of rows that this process wrote with a delay.
 	waits int
-	// delivered counts the deliveries of the source; the other items are claims.
+	// delivered is the number of deliveries of the source; all other items are claims.
 	delivered int
 }
 
-// asksInbox checks a ClaimRows.
+// asksInbox checks a ClaimRows action.
 func (c *checker) asksInbox(a machine.ClaimRows) {
 	conf := c.p.config
 	messages, bytes := c.unsettled()
@@ -78,7 +78,7 @@ func (c *checker) claimed(e machine.Claimed) {
 	}
 }
 
-// unclaimed checks that released claims have not ended and are not in a flight.
+// unclaimed checks that the released claims have not ended and are not in a batch.
 func (c *checker) unclaimed(a machine.Unclaim) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "an Unclaim of nothing")
@@ -102,7 +102,7 @@ func (c *checker) unclaimed(a machine.Unclaim) {
 	}
 }
 
-// lostClaim checks that a dropped claim is not valid.
+// lostClaim checks that the machine gives up only a claim that is no longer valid.
 func (c *checker) lostClaim(it *machine.Item) {
 	h := handOf(it)
 	c.arose("law 5")
@@ -117,7 +117,8 @@ func (c *checker) lostClaim(it *machine.Item) {
 	c.p.forgetClaim(h.claim)
 }
 
-// claimOver checks the end of a claim: the store must contain it, under the claim of this process (laws 2 and 5).
+// claimOver checks the end of a claim: the store must contain the end, and this process must have had the
+// claim (laws 2 and 5).
 func (c *checker) claimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
 	m := h.delivery.Message
@@ -166,8 +167,8 @@ func (c *checker) countClaim(e source.End) {
 	}
 }
 
-// claimEntry checks that a claim begins before its release time: later its lease is not extended, and another
-// process may have its row.
+// claimEntry checks that the batch of a claim begins before the claim's time limit. After that limit nobody
+// extends the lease, and another process may have the row.
 func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	switch {
 	case h.claim == nil:
@@ -179,7 +180,7 @@ func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 }
 
-// claimRow checks how the commit of a flight ends the claim of an entry.
+// claimRow checks how the commit of a batch ends the claim of an entry.
 func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	v, h := f.verdicts[i], handOf(e.Item)
 	c.rowInTurn(r, h)
@@ -206,11 +207,12 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	}
 }
 
-// mostMoments is the minimum number of due times that a process remembers; it finds later rows by polling.
+// mostMoments is how many future times for a claim a process remembers at least. It finds rows with later
+// times by polling.
 const mostMoments = 64
 
-// inboxIdle checks that a run ends idle only if no row is due as far as it knows: according to the last response,
-// and by the rows that this process wrote itself.
+// inboxIdle checks that the process ends idle only if it knows of no row that can be claimed: neither from the
+// last response nor from the rows that it wrote itself.
 func (c *checker) inboxIdle(full bool) {
 	if !c.p.config.Inbox || full {
 		return
@@ -230,9 +232,9 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether a handler that still runs in a flight may run at the same time as another: both are for
-// claims of one row, the earlier of which is lost, or one is for a claim and the flight's transaction has been
-// ended.
+// rival reports whether a handler that still runs in a batch may run at the same time as another handler.
+// There are two cases. Both handlers are for claims of one row, and the earlier claim is lost. Or one handler
+// is for a claim, and the transaction of the batch has ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
 	if !f.tx.Open && (x != nil || y != nil) {
@@ -241,12 +243,12 @@ func rival(f *flight, entry int, b *machine.Item) bool {
 	return x != nil && y != nil && x.Row == y.Row && x != y
 }
 
-// begins reports whether a list of steps begins with the completed steps and has a further one.
+// begins reports whether a list of steps begins with the completed steps and has at least one more step.
 func begins(names, done []string) bool {
 	return len(done) < len(names) && slices.Equal(names[:len(done)], done)
 }
 
-// stepSetAside checks a claim that was parked, or not, because its steps were changed (C11).
+// stepSetAside checks whether a claim was parked because the steps of its process were changed (C11).
 func (c *checker) stepSetAside(h *handed) {
 	if c.w.Plan.Steps == 0 {
 		return
@@ -264,7 +266,8 @@ func (c *checker) stepSetAside(h *handed) {
 	}
 }
 
-// stepBegins checks that the running step is the one after the completed steps, and that it gets their outputs.
+// stepBegins checks that the step that runs is the one after the completed steps, and that it gets their
+// outputs.
 func (c *checker) stepBegins(f *flight, entry int) {
 	h := handOf(f.of.Entries[entry].Item)
 	if h.claim == nil || len(c.p.names) == 0 || !h.claim.Row.Stands(h.claim.Token()) {
@@ -289,8 +292,8 @@ func (c *checker) stepEnds(f *flight, i int, r *machine.Row) {
 	}
 }
 
-// stepDone checks a step whose effect is now in the log: it is the next step of its message, its effect happens
-// for the first time, and the row records it with this commit (C11).
+// stepDone checks a step whose effect is now committed: the step is the next step of its message, the effect
+// happens for the first time, and the same commit records the step in the row (C11).
 func (c *checker) stepDone(f *flight, x model.Effect) {
 	s, id := c.w.store, x.Message.ID
 	if x.Step == "" {

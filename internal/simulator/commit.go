@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit sends COMMIT. The world decides its outcome even if the process dies meanwhile.
+// commit sends COMMIT. The world draws the outcome, also if the process dies meanwhile.
 func (f *flight) commit(a machine.Commit) {
 	w := f.p.w
 	f.phase, f.trim = committing, a.Trim
@@ -69,7 +69,7 @@ func (f *flight) decide(a machine.Commit) {
 	}
 }
 
-// refusal returns why the store must refuse the COMMIT.
+// refusal returns the reason why the store must reject the COMMIT.
 func (f *flight) refusal() (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1}
@@ -101,7 +101,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 	return e, false
 }
 
-// rowRefusal returns the error of a store that rejects a row. No handler is to blame.
+// rowRefusal returns the error of a store that rejects a row. No handler caused that error.
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1, Class: store.ClassRetry}
@@ -133,8 +133,8 @@ func (f *flight) late(x model.Effect) machine.Ended {
 	return e
 }
 
-// unknown loses the response: of a commit that succeeded, of one that failed, or of one that is decided later
-// while the transaction stays open.
+// unknown loses the response to a COMMIT. The commit succeeds, or fails, or is decided later while the
+// transaction stays open.
 func (f *flight) unknown(a machine.Commit) {
 	w := f.p.w
 	commits := w.choices.Flip()
@@ -170,7 +170,7 @@ func (f *flight) unknown(a machine.Commit) {
 	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
-// unheard records that the process does not know when waiting rows are due.
+// unheard records that the process does not know when its waiting rows can be claimed.
 func (f *flight) unheard() {
 	for _, r := range f.p.w.store.Inbox {
 		if r.By == f.p && r.Waits() {
@@ -179,7 +179,7 @@ func (f *flight) unheard() {
 	}
 }
 
-// apply commits the flight.
+// apply commits a batch.
 func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
 	ends, rows := f.split(a.Rows)
@@ -200,7 +200,7 @@ func (f *flight) apply(a machine.Commit) {
 	w.notify()
 }
 
-// rowOf converts a row of a commit.
+// rowOf converts a row of a commit to a row of the store.
 func (f *flight) rowOf(r *machine.Row) *model.Row {
 	i := f.of.Entries[r.Entry].Item
 	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.quiet(r.Entry)}
@@ -211,7 +211,7 @@ func (f *flight) rowOf(r *machine.Row) *model.Row {
 	return is
 }
 
-// keyOf returns the key of a row.
+// keyOf returns the key of a row in the store.
 func (f *flight) keyOf(r machine.Row) model.RowKey {
 	i := f.of.Entries[r.Entry].Item
 	if r.Conflict {
@@ -220,7 +220,7 @@ func (f *flight) keyOf(r machine.Row) model.RowKey {
 	return model.RowKey{ID: identity(i)}
 }
 
-// loseCounts records the repeats that a commit of unknown outcome may not have counted.
+// loseCounts records the duplicates that a commit with an unknown outcome may not have counted.
 func (f *flight) loseCounts(a machine.Commit) {
 	for _, r := range a.Rows {
 		if r.Repeat {
@@ -229,7 +229,7 @@ func (f *flight) loseCounts(a machine.Commit) {
 	}
 }
 
-// answer tells the machine how the flight ended.
+// answer tells the machine how a batch ended.
 func (f *flight) answer(e machine.Ended) {
 	e.Flight = f.of
 	f.p.soon(func() {
@@ -244,8 +244,8 @@ func (f *flight) answer(e machine.Ended) {
 	})
 }
 
-// moveStreams moves the streams of a committed flight as far as its versions are consecutive, and unblocks rows
-// that waited for them.
+// moveStreams moves the streams of a committed batch as far as their versions have no gap. It unblocks the
+// rows that waited for these versions.
 func (f *flight) moveStreams(a machine.Commit) {
 	s := f.p.w.store
 	asked := map[string]bool{}
@@ -259,7 +259,7 @@ func (f *flight) moveStreams(a machine.Commit) {
 			*at = model.Place{Version: m.Version, Print: e.Item.Print}
 		}
 	}
-	for i := range f.of.Entries { // in an order that depends only on the seed
+	for i := range f.of.Entries { // in the order of the entries, so that the run depends only on the seed
 		if name := f.message(i).Stream; asked[name] {
 			delete(asked, name)
 			f.freed = s.FreeTurns(name, f.p, f.p.w.at()) || f.freed
@@ -283,7 +283,8 @@ func (f *flight) ends(i int, a machine.Commit) bool {
 	})
 }
 
-// enterLines assigns places in their lines to the rows of a commit.
+// enterLines gives the rows of a commit their places in their lines. A line has the messages that are
+// processed in order.
 func (f *flight) enterLines(rows []machine.Row) {
 	for _, r := range rows {
 		line := f.lineName(r.Entry)
@@ -294,13 +295,14 @@ func (f *flight) enterLines(rows []machine.Row) {
 	}
 }
 
-// isNext reports whether a message is the next of its stream and no transaction has locked the stream.
+// isNext reports whether a message has the next version of its stream, and no transaction has locked the
+// stream.
 func (w *world) isNext(m *model.Message) bool {
 	s := w.store.Stream(m.Stream)
 	return !s.Held() && s.At.Version+1 == m.Version
 }
 
-// step moves a stream to a message that another process has ended, if it is the next.
+// step moves a stream past a message that another process has ended, if the message has the next version.
 func (w *world) step(m *model.Message, print semel.Fingerprint) {
 	if s := w.store.Stream(m.Stream); m.Version > 0 && s.At.Version+1 == m.Version {
 		s.At = model.Place{Version: m.Version, Print: print}

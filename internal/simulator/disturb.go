@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// disturb sometimes causes a fault, until the calm phase.
+// disturb draws whether to cause a fault. In the calm phase it causes none.
 func (w *world) disturb() {
 	if w.calm || w.quiet || w.law != nil {
 		return
@@ -21,7 +21,7 @@ func (w *world) disturb() {
 	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
-// trouble causes one fault of a kind. Kinds that affect a call are drawn during the call.
+// trouble causes one fault of a kind. Faults of a single call are drawn during that call.
 func (w *world) trouble(kind plan.Trouble) {
 	switch kind {
 	case plan.TroubleCrash:
@@ -58,7 +58,7 @@ func (w *world) someLane() *model.Lane {
 	return w.Source.Lanes[w.choices.Below(len(w.Source.Lanes))]
 }
 
-// riders revokes the lane of a delivery that waits for a copy in another lane, if there is one.
+// riders revokes the lane of a delivery that waits for a copy in another lane, if there is such a delivery.
 func (w *world) riders() {
 	p := w.someone()
 	if p == nil {
@@ -75,7 +75,7 @@ func (w *world) riders() {
 	}
 }
 
-// carries reports whether the flight contains a copy of a delivery in another lane.
+// carries reports whether the batch contains a copy of a delivery from another lane.
 func (f *flight) carries(h *handed) bool {
 	for i, e := range f.of.Entries {
 		if f.message(i).ID == h.delivery.Message.ID && e.Item.Lane != h.item.Lane {
@@ -85,7 +85,7 @@ func (f *flight) carries(h *handed) bool {
 	return false
 }
 
-// stop drains a process, which is restarted.
+// stop tells a process to stop. The process starts again later.
 func (w *world) stop() {
 	if p := w.someone(); p != nil && !p.check.stopping {
 		w.fault("stop", "")
@@ -93,14 +93,14 @@ func (w *world) stop() {
 	}
 }
 
-// stop tells the machine to drain, once.
+// stop sends the machine a Stop, but only once.
 func (p *process) stop() {
 	if !p.check.stopping {
 		p.feed(machine.Stop{})
 	}
 }
 
-// outage takes the store down for a while. Connections break at once or at their next use.
+// outage takes the store down for some time. Connections break at once or at their next use.
 func (w *world) outage() {
 	if w.store.Down {
 		return
@@ -119,7 +119,7 @@ func (w *world) outage() {
 	})
 }
 
-// takeStore takes the store down, which a sender shares.
+// takeStore takes the store down for this world and the world of the sender.
 func (w *world) takeStore() {
 	for _, each := range w.worlds() {
 		each.takeOne()
@@ -140,13 +140,13 @@ func (w *world) takeOne() {
 	}
 }
 
-// crash is a planned crash at a point, after it was passed a number of times.
+// crash is a planned crash: at a point, after that point was passed a number of times.
 type crash struct {
 	point faults.Point
 	pass  int
 }
 
-// diesAt is called at each point, and reports whether the process died there.
+// diesAt is called at each point. It reports whether the process died there.
 func (p *process) diesAt(point faults.Point) bool {
 	w := p.w
 	if w.armed.point != point || w.calm || w.quiet {
@@ -161,8 +161,8 @@ func (p *process) diesAt(point faults.Point) bool {
 	return true
 }
 
-// die ends the process at once. The store notices that now or later; until then the process's transactions stay
-// open.
+// die ends the process at once. The store notices the death now or later. Until then the transactions of the
+// process stay open.
 func (p *process) die(name, format string, args ...any) {
 	if p.over {
 		return
@@ -178,7 +178,7 @@ func (p *process) die(name, format string, args ...any) {
 	p.afterLife()
 }
 
-// abandon leaves a transaction to the store, which ends it.
+// abandon leaves an open transaction to the store, which ends it now or later.
 func (w *world) abandon(t *model.Transaction) {
 	if t == nil || !t.Open || t.Committing {
 		return
@@ -191,7 +191,7 @@ func (w *world) abandon(t *model.Transaction) {
 	w.after(linger, func() { w.end(t) })
 }
 
-// end rolls back t if it is open, and wakes those that wait for its locks.
+// end rolls back t if t is open, and wakes the transactions that wait for its locks.
 func (w *world) end(t *model.Transaction) {
 	if t.Open {
 		w.closed(t)
@@ -205,7 +205,7 @@ func (w *world) closed(t *model.Transaction) {
 	}
 }
 
-// afterLife frees the process's lanes and schedules its restart.
+// afterLife gives the lanes of an ended process to others, and schedules a new process.
 func (p *process) afterLife() {
 	w := p.w
 	w.seats[p.seat] = nil
@@ -220,22 +220,22 @@ func (p *process) afterLife() {
 		}
 	}
 	switch {
-	case w.live != nil && w.over: // the switch to the rebuild has happened
+	case w.live != nil && w.over: // the rebuild has been switched on
 		w.live.wrapUp()
-	case w.quiet && !w.calm && p.ending.Idle: // a restarted process would be idle again
+	case w.quiet && !w.calm && p.ending.Idle: // a new process would be idle again
 	case !w.calm || !w.Source.AllSettled() || w.goesOnFor():
 		w.after(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
-	case w.store.AnyWaits(): // a run that ends leaves rows that are due later
+	case w.store.AnyWaits(): // a process that ends idle leaves rows that can be claimed later
 		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
 	case len(w.living()) == 0:
 		w.finish()
 	default:
 		w.poke()
-		w.wrapUp() // its last action may have been the last one of the run
+		w.wrapUp() // the action of this process may have been the last one of the run
 	}
 }
 
-// ended handles the machine's Done: the process ends normally.
+// ended handles the machine's Done, with which the process ends normally.
 func (w *world) ended(p *process) {
 	p.check.done(p.ending)
 	if p.ending.Halted {
@@ -250,8 +250,9 @@ func (w *world) ended(p *process) {
 	}
 }
 
-// freeze stops a process like a SIGSTOP or a long garbage collection. Its lanes go to others and the store ends
-// its transactions. When the process resumes, it learns of that late, after it has continued with what it had.
+// freeze stops a process, as SIGSTOP or a long garbage collection does. Other processes get its lanes, and the
+// store ends its transactions. After the thaw, the process first continues its old work and learns of the loss
+// later.
 func (w *world) freeze() {
 	if p := w.someone(); p != nil {
 		p.freeze()
@@ -288,7 +289,7 @@ func (p *process) freeze() {
 	w.after(long, p.thaw)
 }
 
-// endIdle ends the idle transactions of a process.
+// endIdle ends the transactions of a process that were idle for too long.
 func (w *world) endIdle(p *process) {
 	for _, f := range p.flights {
 		if f.tx != nil && f.tx.Open && !f.tx.Committing {
@@ -299,7 +300,7 @@ func (w *world) endIdle(p *process) {
 	}
 }
 
-// thaw resumes a frozen process with the events that happened meanwhile, in order, followed by their consequences.
+// thaw resumes a frozen process. The process gets the events that happened meanwhile, in order.
 func (p *process) thaw() {
 	if !p.frozen {
 		return

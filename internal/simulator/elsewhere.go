@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere lets another process process a message with the same identity: it marks the message, works for a
-// while, and commits or rolls back.
+// elsewhere simulates another process that handles a message with the same identity: it writes the marker,
+// works for some time, and commits or rolls back.
 func (w *world) elsewhere(m *model.Message, most time.Duration) {
 	if w.store.Down || w.closing || m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Config.Unmarked {
 		return
@@ -27,7 +27,7 @@ func (w *world) elsewhere(m *model.Message, most time.Duration) {
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.Below(4)]
 	if w.Plan.Config.Inbox && w.choices.Chance(3) {
-		as = machine.AsReceived // like Accept in a transaction of the caller
+		as = machine.AsReceived // as with Accept in a transaction of the caller
 	}
 	if w.Plan.Calls || w.Plan.Steps > 0 { // other processes make no calls and run no steps
 		as = machine.AsReceived
@@ -87,7 +87,8 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
 }
 
-// asElsewhere returns how another process can mark a version; false if it has to wait for another transaction.
+// asElsewhere returns the outcome with which another process can mark a version. The result is false if that
+// process must wait for another transaction.
 func (w *world) asElsewhere(m *model.Message, as machine.As) (machine.As, bool) {
 	if m.Version == 0 || as != machine.AsApplied && as != machine.AsDiscarded {
 		return as, true
@@ -112,31 +113,31 @@ func (w *world) dueElsewhere(as machine.As) time.Duration {
 	return 0
 }
 
-// overtaken lets another process mark a message of a flight whose commit failed, before the flight runs again. The
-// marker that the flight then finds is not its own.
+// overtaken lets another process write the marker of a message while the batch of the message waits for its
+// next attempt, after a failed commit. In that attempt, the batch finds a marker that it did not write.
 func (w *world) overtaken(f *flight) {
 	if w.Plan.Has[plan.TroubleElsewhere] && w.choices.Flip() {
 		w.elsewhere(f.message(w.choices.Below(len(f.of.Entries))), 5*time.Millisecond)
 	}
 }
 
-// intendElsewhere writes the intents of a message that another process applies. intendElsewhere reports
-// whether that is possible.
+// intendElsewhere writes the intents of a message that another process applies. It reports whether that
+// succeeded.
 func (w *world) intendElsewhere(t *model.Transaction, m *model.Message) bool {
 	return w.sender == nil || w.intend(t, m, "", causeOf(m)) == nil
 }
 
-// drawPast gives some identities a marker from before the run.
+// drawPast gives some identities a marker from the time before the run.
 func (w *world) drawPast() {
 	past := []store.Outcome{store.Applied, store.Parked, model.Newer, store.DeadLettered, store.Discarded}
 	if w.Plan.Config.Inbox {
 		past = append(past, store.Waiting)
 	}
 	rate := 40
-	if w.Plan.Rebuilds { // the newer release would also have to know generations
+	if w.Plan.Rebuilds { // otherwise the newer release would have to know generations, too
 		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == model.Newer })
 	}
-	if w.Plan.Streams > 0 { // later versions of a stream must not pass one that waits
+	if w.Plan.Streams > 0 { // later versions of a stream must not pass a version that waits
 		rate, past = 12, append(past, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer)
 	}
 	for _, m := range w.Messages {
@@ -160,11 +161,11 @@ func (w *world) drawPast() {
 	}
 }
 
-// longestNewer is the maximum time until the newer release ends its messages.
+// longestNewer is the longest time until the newer release ends its messages.
 const longestNewer = 3 * time.Minute
 
-// endNewer lets the newer release end a message that it has marked: it applies it, parks it, or removes its
-// marker.
+// endNewer lets the newer release end a message whose marker it wrote. It applies or parks the message, or
+// removes the marker.
 func (w *world) endNewer(m *model.Message) {
 	marker := w.store.Markers[m.ID]
 	if marker.Outcome != model.Newer {
@@ -189,7 +190,7 @@ func (w *world) endNewer(m *model.Message) {
 	w.note("the newer release ends %s as %s", m.Name(), marker.Outcome)
 }
 
-// write writes the effect or row that belongs to a marker of another process.
+// write writes the effect or the row that belongs to another process's marker.
 func (w *world) write(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
 		w.store.Effects[m.ID]++
@@ -211,8 +212,8 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 	w.store.Put(r)
 }
 
-// olderRelease lets a process of the previous release process a message: it marks and knows only the previous
-// identity.
+// olderRelease lets a process of the previous release handle a message. That process knows only the previous
+// identity, and writes its marker for that identity.
 func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	t := &model.Transaction{Open: true}
 	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: formerPrint(m)})
@@ -232,8 +233,8 @@ func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	})
 }
 
-// drawRule draws the version of a process's fingerprints. Fingerprints of different versions are not compared;
-// with previous identities all processes use the first version.
+// drawRule draws the version of the rule for a process's fingerprints. Fingerprints of different versions are
+// not compared. If messages have previous identities, all processes use version 1.
 func (w *world) drawRule() uint8 {
 	if w.Plan.Formers {
 		return 1
@@ -241,7 +242,8 @@ func (w *world) drawRule() uint8 {
 	return uint8(1 + w.choices.Below(2))
 }
 
-// formerOf returns the key of an item's previous identity in the store. An item without one gets a unique name.
+// formerOf returns the key of an item's previous identity in the store. If the item has no previous identity,
+// formerOf returns a unique name.
 func formerOf(i *machine.Item) string {
 	m := handOf(i).delivery.Message
 	if m.Former == "" {
@@ -250,13 +252,14 @@ func formerOf(i *machine.Item) string {
 	return m.Former
 }
 
-// formerlyFree reports whether no transaction has marked, or is marking, a message's previous identity.
+// formerlyFree reports whether the previous identity of a message has no marker, and no transaction is writing
+// one.
 func (w *world) formerlyFree(m *model.Message) bool {
 	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, formerPrint(m)).Kind == store.Fresh
 }
 
-// outcomeOf returns the outcome of a message's identity; 0 if there is none. Under a previous identity it is the
-// outcome of the content that was marked there.
+// outcomeOf returns the outcome of a message's marker; 0 if there is no marker. If only the previous identity
+// has a marker, the result is the outcome for the content of that marker.
 func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	own, there := w.store.Markers[m.ID]
 	if there || m.Former == "" {
@@ -271,8 +274,8 @@ func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	return 0
 }
 
-// keptAsConflict reports whether a message conflicts with the marker of its previous identity, and is stored, or
-// settled by the policy, as a conflict.
+// keptAsConflict reports whether a message conflicts with the marker of its previous identity, and the policy
+// has stored or settled it as a conflict.
 func (w *world) keptAsConflict(m *model.Message) bool {
 	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, formerPrint(m)) {
 		return false
@@ -280,16 +283,16 @@ func (w *world) keptAsConflict(m *model.Message) bool {
 	return w.Plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: formerPrint(m)}] != nil
 }
 
-// formerPrint returns the fingerprint of a message under its previous identity. While the policy has previous
-// identities, all simulated processes compute this fingerprint, also those with a newer rule for fingerprints.
+// formerPrint returns the fingerprint of a message for its previous identity. All simulated processes compute
+// it in the same way, also processes with a newer rule for fingerprints.
 func formerPrint(m *model.Message) semel.Fingerprint {
 	print := m.Print
 	print.Version, print.Sum[15] = 1, 1
 	return print
 }
 
-// cutoff returns the time before which ended messages may be removed: the retention before the oldest delivery
-// that is not settled or not read yet.
+// cutoff returns the time before which ended messages may be removed. It is earlier by the retention than the
+// oldest delivery that is unsettled or unread.
 func (w *world) cutoff() time.Duration {
 	oldest := w.now
 	for _, l := range w.Source.Lanes {
@@ -302,7 +305,7 @@ func (w *world) cutoff() time.Duration {
 	return oldest - w.Plan.Keep
 }
 
-// reap sometimes raises the low-water mark, and begins to remove older markers.
+// reap raises, from time to time, the limit below which markers are removed, and begins to remove them.
 func (w *world) reap() {
 	if w.Plan.Keep == 0 || w.law != nil || w.finished {
 		return
@@ -321,7 +324,7 @@ func (w *world) reap() {
 	w.after(w.choices.Wait(w.Plan.Lag), func() { w.slice(w.choices.Between(1, 8)) })
 }
 
-// slice removes some of the old markers, and continues a little later.
+// slice removes some of the old markers, and schedules the next call.
 func (w *world) slice(most int) {
 	s := w.store
 	if s.Down || w.finished {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// settle checks a Settle.
+// settle checks a Settle action.
 func (c *checker) settle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
@@ -64,7 +64,8 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	}
 }
 
-// deadLetter checks that a dead-lettered message may end that way, and has not ended yet.
+// deadLetter checks a message that becomes a dead letter: the policy must allow that, and the message must not
+// have ended yet.
 func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
 	switch {
@@ -77,8 +78,8 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	}
 }
 
-// countedOnRow checks that a copy of a message with a row is counted on that row (case 8). After a commit of
-// unknown outcome the machine cannot know whether the copy is counted.
+// countedOnRow checks that a duplicate of a message with a row is counted on that row (case 8). After a commit
+// with an unknown outcome the machine cannot know whether the duplicate is counted.
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.Marked(handOf(s.Item).delivery.Message)
@@ -90,14 +91,14 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		key = model.RowKey{ID: id, Conflict: true, Print: s.Item.Print}
 	}
 	r := c.w.store.Rows[key]
-	if handOf(s.Item).handled { // its own mark counts it
+	if handOf(s.Item).handled { // the delivery's own marker counts it
 		if r != nil {
 			r.Doubted++
 		}
 		return
 	}
 	if !key.Conflict && m.Outcome == store.Applied && (!c.p.config.Keep || r == nil) {
-		if r != nil { // the row waited when the copy was, or may have been, counted
+		if r != nil { // when the duplicate was counted, the row was still waiting
 			r.Settled++
 		}
 		return
@@ -138,7 +139,7 @@ func (c *checker) count(e source.End) {
 	}
 }
 
-// evidence checks that the store contains what the settlement reports (law 2), and that the message may end this
+// evidence checks that the store contains what a settlement says (law 2), and that the message may end in this
 // way.
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
@@ -152,7 +153,7 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if s.Ending == source.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.Name())
 	}
-	forgotten := s.Again && c.w.store.WasRemoved(identity(s.Item)) // the broker has the settlement, and its response was lost
+	forgotten := s.Again && c.w.store.WasRemoved(identity(s.Item)) // the broker has the settlement already, but its response was lost
 	if !forgotten && !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.Name(), s.Ending.String())
 	}
@@ -164,7 +165,7 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	}
 }
 
-// othersContent reports whether the store has the item's identity only with other content.
+// othersContent reports whether the store has the identity of an item only with other content.
 func (c *checker) othersContent(i *machine.Item) bool {
 	m, marked := c.w.store.Marked(handOf(i).delivery.Message)
 	return !c.p.config.Unmarked && marked && !c.w.store.Passed[identity(i)] && !c.w.store.WasRemoved(identity(i)) && model.Conflicts(m.Print, i.Print) && c.w.store.Rows[model.RowKey{ID: identity(i), Conflict: true, Print: i.Print}] == nil
@@ -184,8 +185,8 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		}
 		return marked && !parted && marker.Outcome == store.Applied
 	case source.EndDuplicate:
-		// A copy of a conflict is counted on the conflict's row, which may be removed between the mark and the
-		// commit.
+		// A copy of a conflict is counted on the row of the conflict. That row may be removed between the
+		// marker and the commit.
 		key := model.RowKey{ID: id, Conflict: true, Print: s.Item.Print}
 		return marked && !parted || st.Rows[key] != nil || st.GoneRows[key] || c.p.config.Unmarked && h.delivery.Message.Conduct == model.SaysDuplicate
 	case source.EndConflict:
@@ -204,13 +205,13 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 	return false
 }
 
-// copied reports whether the dead-letter topic contains the item.
+// copied reports whether the topic for dead letters contains the item.
 func (c *checker) copied(i *machine.Item) bool {
 	m := handOf(i).delivery.Message
 	return c.w.Source.Dead[model.Content{ID: m.ID, Print: m.Print}] > 0
 }
 
-// wrongEnd returns the law that an end breaks; empty if none.
+// wrongEnd returns the law that an end breaks; empty if it breaks none.
 func (c *checker) wrongEnd(e source.End, h *handed) string {
 	m := h.delivery.Message
 	if h.must != 0 && ends[h.must] == e {
@@ -254,13 +255,13 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 	return ""
 }
 
-// mayDeadLetter reports whether the policy dead-letters a message with this conduct, or other content of a known
-// identity.
+// mayDeadLetter reports whether the policy makes a message with this conduct a dead letter, or a message with
+// other content for a known identity.
 func (c *checker) mayDeadLetter(m *model.Message) bool {
 	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.HasOtherContent(m)
 }
 
-// mayEnd reports whether the policy ends a message with this conduct in this way.
+// mayEnd reports whether the policy may end a message with this conduct in this way.
 func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 	conf := c.p.config
 	blamed := m.Failed + m.Charged
@@ -295,7 +296,7 @@ func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 	return false
 }
 
-// allowed checks that an entry is marked as its message may be.
+// allowed checks that the marker of an entry has an outcome that is allowed for its message.
 func (c *checker) allowed(as machine.As, h *handed) {
 	m := h.delivery.Message
 	if h.mustTry && h.must == 0 && (as == machine.AsParked || as == machine.AsDeadLettered) {

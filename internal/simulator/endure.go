@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// long is the duration of an outage that does not end by itself.
+// long is the duration of an outage that lasts until the end of its phase.
 const long = 2 * time.Minute
 
-// endure runs between the phase with faults and the calm phase, with a fault that does not end: a store that stays
-// down, or a handler that does not return. Everything that does not depend on it must continue, and a stop must
-// still end the machine.
+// endure runs a phase between the phase with faults and the calm phase. One fault lasts for the whole phase:
+// the store stays down, or a handler does not return. Work that does not depend on the fault must continue,
+// and a stop must still end the machine.
 func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
@@ -34,12 +34,12 @@ func (w *world) endure() {
 	case w.Plan.Away:
 		w.fault("store away without end", "")
 		w.takeStore()
-		if w.Plan.Config.OneAttempt { // all messages are returned, and the broker delivers them again
+		if w.Plan.Config.OneAttempt { // all messages are nacked, and the broker delivers them again
 			w.mostSteps *= 20
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.Plan.Config.Inbox || w.sender != nil { // rows for the stuck worker are claimed and released repeatedly
+		if w.Plan.Config.Inbox || w.sender != nil { // the machine claims and releases the rows for the stuck worker again and again
 			w.mostSteps *= 20
 		}
 		w.after(w.patienceOfAll(), w.endEndurance)
@@ -48,7 +48,7 @@ func (w *world) endure() {
 	}
 }
 
-// endEndurance checks the other deliveries and stops all processes.
+// endEndurance checks the deliveries that do not depend on the fault, and stops all processes.
 func (w *world) endEndurance() {
 	drain := time.Duration(0)
 	for _, each := range w.worlds() {
@@ -58,7 +58,8 @@ func (w *world) endEndurance() {
 	w.after(drain+2*time.Second, w.beCalm)
 }
 
-// endAll checks the other deliveries, whether or not the store is down, and stops all processes.
+// endAll checks the deliveries that do not depend on the fault, and stops all processes. away is true if the
+// fault is an outage of the store.
 func (w *world) endAll(away bool) {
 	for _, p := range slices.Clone(w.living()) {
 		if away {
@@ -81,13 +82,13 @@ func (w *world) stuckForGood() (n int) {
 	return n
 }
 
-// sticks is called when a handler will never return.
+// sticks is called for a batch whose handler will never return.
 func (c *checker) sticks(f *machine.Flight) { c.stuck = append(c.stuck, f) }
 
-// alive reports whether the machine must still do something for a delivery.
+// alive reports whether the machine must still do something with a delivery.
 func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 
-// othersWentOn checks that deliveries that do not depend on a stuck handler have ended (laws 7 and 8).
+// othersWentOn checks that all deliveries that do not depend on a stuck handler have ended (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
 	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.Plan.Away {
@@ -113,8 +114,8 @@ func (c *checker) stuckWorkers() map[int]bool {
 	return workers
 }
 
-// waitForStuck returns the deliveries that wait for a stuck handler: those in its flight, and those that wait for
-// them.
+// waitForStuck returns the deliveries that wait for a stuck handler: those in the batch of the handler, and
+// those that wait for these.
 func (c *checker) waitForStuck() map[*handed]bool {
 	o := newObstacles(c.stuckWorkers())
 	for _, f := range c.stuck {
@@ -125,8 +126,9 @@ func (c *checker) waitForStuck() map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// waitForSource returns the deliveries that are being settled or dead-lettered, including those of this Settle,
-// and the deliveries that wait for them: their copies, and the line behind a dead letter.
+// waitForSource returns the deliveries that are being settled or written as dead letters, including those of
+// this Settle. It also returns the deliveries that wait for them: their copies, and the later messages in the
+// line of a dead letter.
 func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	o := newObstacles(nil)
 	add := func(it *machine.Item, copying bool) {
@@ -148,7 +150,8 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// obstacles are what deliveries wait for: lines, identities and, for messages without an order, workers.
+// obstacles are the things that deliveries wait for: lines, identities and, for messages without an order,
+// workers.
 type obstacles struct {
 	lines   map[line]bool
 	ids     map[string]bool
@@ -170,7 +173,7 @@ func (o *obstacles) add(c *checker, it *machine.Item) {
 	}
 }
 
-// keep reports whether a delivery has to wait.
+// keep reports whether a delivery must wait.
 func (o *obstacles) keep(c *checker, h *handed) bool {
 	if o.ids[identity(h.item)] || o.ids[formerOf(h.item)] {
 		return true
@@ -181,8 +184,8 @@ func (o *obstacles) keep(c *checker, h *handed) bool {
 	return o.workers[int(h.item.Route%uint64(c.p.config.Workers))]
 }
 
-// waitFor returns the deliveries that wait, directly or for another that waits: behind it in its line, or as its
-// copy.
+// waitFor returns the deliveries that wait for an obstacle, directly or because an earlier message of their
+// line, or another copy, waits.
 func (c *checker) waitFor(o *obstacles) map[*handed]bool {
 	found := map[*handed]bool{}
 	for more := len(o.ids) > 0; more; {
@@ -197,11 +200,11 @@ func (c *checker) waitFor(o *obstacles) map[*handed]bool {
 	return found
 }
 
-// asksOn checks that the machine keeps asking whether a store that is down works again while a message waits for
-// it, and that observers were notified (law 13).
+// asksOn checks that the machine continues to ask whether the store works again, as long as a message waits
+// for the store, and that observers were notified (law 13).
 func (c *checker) asksOn() {
 	conf := c.p.config
-	if c.stopping || len(c.stuckWorkers()) == conf.Workers { // no worker is left to ask
+	if c.stopping || len(c.stuckWorkers()) == conf.Workers { // no worker is free to ask
 		return
 	}
 	waiting, stuck := false, c.waitForStuck()
@@ -220,7 +223,7 @@ func (c *checker) asksOn() {
 	}
 }
 
-// beCalm ends the faults. Open transactions end by themselves.
+// beCalm ends the phase with faults. Open transactions end later.
 func (w *world) beCalm() {
 	w.calm = true
 	w.calmEnds = w.now + w.patienceOfAll()
@@ -236,7 +239,7 @@ func (w *world) beCalm() {
 	}
 }
 
-// everybody starts every process that is not running, and assigns the lanes.
+// everybody starts all processes that do not run, and assigns the lanes.
 func (w *world) everybody() {
 	for seat := range w.seats {
 		w.begin(seat)
@@ -246,7 +249,7 @@ func (w *world) everybody() {
 	}
 }
 
-// patienceOfAll returns patience, plus that of a sender.
+// patienceOfAll returns the patience of this world and of the sender together.
 func (w *world) patienceOfAll() (all time.Duration) {
 	for _, each := range w.worlds() {
 		all += each.patience()
@@ -254,8 +257,8 @@ func (w *world) patienceOfAll() (all time.Duration) {
 	return all
 }
 
-// patience returns how long the machine may take in the calm phase: every message may use up its attempts, one
-// after the other, with the longest delays.
+// patience returns how long the machine may take in the calm phase: every message may use all its attempts,
+// one after the other, with the longest delays.
 func (w *world) patience() time.Duration {
 	c, messages := w.Plan.Config, len(w.Messages)
 	if w.main != nil {
@@ -278,7 +281,7 @@ func (w *world) finish() {
 	w.conclude()
 }
 
-// conclude compares the final state of the store with the history.
+// conclude compares the final state of the store with the history of the run.
 func (w *world) conclude() {
 	w.finished = true
 	w.note("finished")
@@ -291,7 +294,7 @@ func (w *world) conclude() {
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.Rows), model.RowKey.Compare) {
 		r := w.store.Rows[key]
 		if w.store.Passed[key.ID] {
-			continue // a copy was counted on the row that owned the marker then
+			continue // a copy was counted on the row that had the marker at that time
 		}
 		if most := r.Settled + r.Doubted + w.store.Lost[key] + w.store.Parted[key.ID]; r.Repeats > most {
 			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.ID, r.Repeats, most)

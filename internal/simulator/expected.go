@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// expect records how the entries of a committed flight must end, given the verdicts of the store. A delivery whose
-// lane is lost is counted and not settled.
+// expect records how the entries of a committed batch must end, according to the verdicts of the store. If the
+// lane of a delivery is lost, the delivery is counted but not settled.
 func (c *checker) expect(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -20,10 +20,10 @@ func (c *checker) expect(f *flight) {
 		}
 		h.expected = c.endOf(f.endsAs(i), f.verdicts[i], h)
 		if h.expected == source.EndApplied && h.stepInDoubt && f.verdicts[i].Kind != store.Fresh {
-			h.expected = source.EndStepped // the lost commit completed the step, and other processes continued
+			h.expected = source.EndStepped // the lost commit completed the step, and other processes continued with the next step
 		}
 		if h.expected == source.EndReceived || h.expected == source.EndWaiting || h.expected == source.EndStepped {
-			c.claims.news += 2 // now, or when it is due
+			c.claims.news += 2 // the row can be claimed now or after its delay
 			c.claims.waits++
 		}
 		if h.stale {
@@ -32,7 +32,7 @@ func (c *checker) expect(f *flight) {
 	}
 }
 
-// endOf returns how an entry must end; EndUnknown if it must continue.
+// endOf returns how an entry must end; EndUnknown if the entry must continue.
 func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	conf := c.p.config
 	conflict := v.Kind == store.Conflict
@@ -49,8 +49,8 @@ func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	return ends[as]
 }
 
-// ownOutcome reports whether the marker that a doubtful mark found was written by its own commit, or follows from
-// that one.
+// ownOutcome reports whether an existing marker comes from the item's own commit of unknown outcome, or is a
+// consequence of that commit.
 func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	if v.Former || h.conflicted {
 		return false
@@ -61,10 +61,10 @@ func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	return v.Already(model.Outcomes[as]) && as != machine.AsDuplicate
 }
 
-// newConflict reports whether the verdict is a conflict without a row.
+// newConflict reports whether the verdict is a conflict that has no row yet.
 func newConflict(v store.Verdict) bool { return v.Kind == store.Conflict && !v.Known }
 
-// ends maps how an entry is marked to how it ends.
+// ends maps the outcome in a commit to the end of the delivery.
 var ends = [...]source.End{
 	machine.AsApplied:      source.EndApplied,
 	machine.AsDuplicate:    source.EndDuplicate,
@@ -78,8 +78,8 @@ var ends = [...]source.End{
 	machine.AsStepped:      source.EndStepped,
 }
 
-// doubts records what a commit of unknown outcome may have marked: only such a marker counts as the item's own
-// (case 3).
+// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports
+// such a marker as already written, the checker knows that the item's own commit may have written it (case 3).
 func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -93,7 +93,8 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// marked is called with the verdicts on a flight's marks: a fresh mark was not written by the doubtful commit.
+// marked is called with the verdicts on the markers of a batch. If a verdict is fresh, the commit with the
+// unknown outcome has not written that marker.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || early(v) {
@@ -102,7 +103,8 @@ func (c *checker) marked(e machine.Marked) {
 	}
 }
 
-// ending checks that an acked delivery ends as its flight's commit requires, or as a copy of one that did.
+// ending checks the end of an acked delivery: it must follow from the commit of its batch, or the delivery
+// must be a copy of such a delivery.
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
 	want := h.expected
@@ -110,7 +112,7 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 		want = ends[h.must]
 	}
 	if want == source.EndUnknown {
-		want = source.EndDuplicate // it rode on another, or a constraint reported the duplicate
+		want = source.EndDuplicate // the delivery ended with its copy, or a constraint reported the duplicate
 	}
 	law := "law 12"
 	if h.doubt {
@@ -172,10 +174,10 @@ func (c *checker) retry(a machine.Report) {
 	}
 }
 
-// exact are the reports whose number follows from one event alone.
+// exact are the kinds of reports whose number follows from one event alone.
 var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended, machine.ReportBackstop, machine.ReportStuck}
 
-// reports checks that an event was reported the expected number of times.
+// reports checks that the machine reported an event the expected number of times.
 func (c *checker) reports(e machine.Event) {
 	var want [len(trace.ReportNames)]int
 	switch e := e.(type) {
@@ -212,7 +214,7 @@ func (c *checker) reportsOfEnd(e machine.Ended, want *[len(trace.ReportNames)]in
 	}
 }
 
-// contended reports whether a flight ended through contention.
+// contended reports whether a batch ended because of lock contention.
 func (f *flight) contended(e machine.Ended) bool {
 	if f.failed {
 		return f.failure.Class == store.ClassContended
@@ -220,12 +222,12 @@ func (f *flight) contended(e machine.Ended) bool {
 	return e.Class == store.ClassContended
 }
 
-// skips reports whether a message is only settled.
+// skips reports whether the policy settles a message without handling it.
 func (c *checker) skips(m *model.Message) bool {
 	return m.Foreign && c.p.config.OnFiltered == machine.EndSkip
 }
 
-// onRefused returns what the policy does with a refused message.
+// onRefused returns how the policy ends a refused message.
 func onRefused(conf machine.Config, m *model.Message) machine.Ending {
 	if m.Foreign {
 		return conf.OnFiltered
@@ -233,8 +235,8 @@ func onRefused(conf machine.Config, m *model.Message) machine.Ending {
 	return conf.OnBadIdentity
 }
 
-// foreignEntry checks that no handler runs for another consumer's message, and that a skipped message is in no
-// flight (C16).
+// foreignEntry checks that no handler runs for a message of another consumer, and that no batch contains a
+// skipped message (C16).
 func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Message) {
 	switch {
 	case !m.Foreign:
@@ -247,8 +249,9 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Mess
 	}
 }
 
-// skipped checks the settlement of another consumer's message: it is counted as skipped, and not settled while the
-// store is down if something else will find out that the store works again (law 13).
+// skipped checks the settlement of a message of another consumer. The message must be counted as skipped.
+// While the store is down, the message must not be settled if other work will find out that the store works
+// again (law 13).
 func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	c.arose("C16")
 	switch {
@@ -265,15 +268,15 @@ func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 // handlerSticks reports whether a handler has exceeded its timeout.
 func (c *checker) handlerSticks() bool {
 	for _, f := range c.p.flights {
-		if f.killed && f.phase == running { // the machine does not know that it has ended
+		if f.killed && f.phase == running { // the machine does not know that the handler has ended
 			return true
 		}
 	}
 	return false
 }
 
-// besideSkipped returns the number of items, besides those of a Settle, that will use the store: items that still
-// need more than a settlement, and do not wait for one.
+// besideSkipped returns the number of items outside of a Settle that will use the store. Such an item needs
+// more than a settlement, and does not wait for a settlement.
 func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	waits := c.waitForSource(a)
 	for _, h := range c.hands {
@@ -286,8 +289,8 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	return n
 }
 
-// checkSkipped checks that another consumer's message is settled at once, unless it waits for the store that
-// another item will ask (C16).
+// checkSkipped checks that a message of another consumer is settled at once. The only exception: the message
+// waits for the store, and another item will use the store (C16).
 func (c *checker) checkSkipped() {
 	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
 		return
@@ -307,15 +310,15 @@ func (c *checker) checkSkipped() {
 	case waits == nil:
 	case !c.known.down || c.p.config.OneAttempt:
 		c.broke("C16", "%s is another consumer's, and is not settled at once", trace.Item(waits.item))
-	case others == 0 && len(c.p.flights) == 0: // a flight uses the store even if its lane is lost
+	case others == 0 && len(c.p.flights) == 0: // a batch uses the store even if its lane is lost
 		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", trace.Item(waits.item))
 	default:
 		c.w.coverage.Add("fault", "what is to be skipped waits for the store")
 	}
 }
 
-// behindCopy reports whether a delivery that has never flown waits in its line behind one whose dead letter is
-// being written. Until then it does not use the store.
+// behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its line
+// whose dead letter is being written. Until then the delivery does not use the store.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
 	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
@@ -324,7 +327,7 @@ func (c *checker) behindCopy(h *handed) bool {
 	})
 }
 
-// checkForeign checks that the store contains nothing of a skipped message (C16).
+// checkForeign checks that the store has no record of a skipped message (C16).
 func (w *world) checkForeign(m *model.Message) {
 	if m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip && !w.Named(m.ID) {
 		_, marked := w.store.Markers[m.ID]

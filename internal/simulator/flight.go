@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// phase is the phase of a flight.
+// phase is the phase of a batch.
 type phase uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	rollingBack
 )
 
-// flight is an open flight of a process.
+// flight is a batch that a process is executing (see machine.Flight).
 type flight struct {
 	p        *process
 	of       *machine.Flight
@@ -34,29 +34,30 @@ type flight struct {
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
-	// failed: a handler of this flight failed.
+	// failed is true if a handler of the batch failed.
 	failed  bool
 	failure machine.Failure
 	stop    bool
 	abort   bool
-	serial  bool // it needs the consumer's lock
+	serial  bool // true if the batch needs the consumer's lock
 	stuck   bool
 	killed  bool
-	// generation is the generation that its process believed to be active at the start; store is the store that it
-	// has marked in.
+	// generation is the generation that the process believed to be active at the start. store is the store to
+	// which the batch wrote its markers.
 	generation int
 	store      *model.Store
 	ranAt      time.Duration
 	trim       []int
-	lost       bool // the keeper has found a lost claim
-	// known are the verdicts on claims from before the transaction; nil if they were not checked yet.
+	lost       bool // true if an extension of the leases found a lost claim
+	// known are the verdicts on claims from the time before the transaction; nil if the claims were not
+	// checked yet.
 	known []store.Verdict
-	// following are the entries that were next in their streams when the marks were answered; freed: its commit
-	// has unblocked rows.
+	// following are the entries that had the next version of their stream when the markers were written. freed
+	// is true if the commit has unblocked rows.
 	following []bool
 	freed     bool
-	// started is the response to the start of its call; callEnd is the outcome of the call when its claim ends;
-	// sent are the tokens of ended claims, by entry.
+	// started is the answer to the start of the call. callEnd is the outcome of the call when its claim ends.
+	// sent has the tokens of ended claims, by entry.
 	started   store.CallStarted
 	startedAt time.Duration
 	callEnd   store.CallOutcome
@@ -69,7 +70,7 @@ func (f *flight) message(entry int) *model.Message {
 	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
-// open begins a flight's transaction.
+// open begins the transaction of a batch.
 func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
@@ -79,7 +80,7 @@ func (p *process) open(a machine.Begin) {
 	}
 }
 
-// fail responds to Begin with an error class; no transaction is open.
+// fail answers Begin with the class of an error. Then no transaction is open.
 func (f *flight) fail(c store.Class) { f.refuse(machine.Marked{Class: c}) }
 
 func (f *flight) refuse(e machine.Marked) {
@@ -90,18 +91,18 @@ func (f *flight) refuse(e machine.Marked) {
 	})
 }
 
-// drop removes f from the open flights.
+// drop removes f from the open batches.
 func (f *flight) drop() {
 	f.p.last = f
 	f.p.flights = slices.DeleteFunc(f.p.flights, func(g *flight) bool { return g == f })
 }
 
-// begin begins a flight in its generation.
+// begin begins a batch in its generation.
 func (f *flight) begin(deadline time.Duration) {
 	f.within(func() { f.lock(deadline) })
 }
 
-// lock takes the locks of the marks, or waits for them until the deadline.
+// lock takes the locks for the markers. If other transactions have these locks, it waits until the deadline.
 func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
 	if w.store.Down || f.closedOut() {
@@ -122,7 +123,7 @@ func (f *flight) lock(deadline time.Duration) {
 		return
 	}
 	if f.serial && w.store.Serial != nil && w.store.Serial.Open {
-		// The consumer's lock is awaited before the lock timeout is set.
+		// The lock timeout does not apply to the wait for the consumer's lock.
 		w.store.Waiting = append(w.store.Waiting, func() {
 			if !f.p.over {
 				f.begin(w.now + markLock)
@@ -142,7 +143,7 @@ func (f *flight) lock(deadline time.Duration) {
 			return
 		}
 	}
-	if held { // after a timeout of this lock the transaction cannot continue
+	if held { // after this lock timeout the transaction cannot continue
 		w.coverage.Add("fault", "stream held elsewhere")
 		f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 		return
@@ -150,7 +151,7 @@ func (f *flight) lock(deadline time.Duration) {
 	f.mark(busy)
 }
 
-// busy returns the entries whose identity another transaction has locked.
+// busy returns the entries whose identity is locked by another transaction.
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
@@ -179,7 +180,7 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 	w.agenda.Add(deadline, look)
 }
 
-// mark writes the marks and responds.
+// mark writes the markers and answers Begin.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
 	f.tx = w.store.Opened(&model.Transaction{Open: true, By: f.p, Replays: f.p.reads()})
@@ -213,13 +214,13 @@ func (f *flight) mark(busy []int) {
 	})
 }
 
-// identity returns the identity of an item in the store.
+// identity returns the key of an item's identity in the store.
 func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
-// kill closes the connection; the handler continues until it returns by itself.
+// kill closes the connection. The handler itself continues until it returns.
 func (f *flight) kill() {
 	f.killed = true
-	if f.outside() { // it has no connection
+	if f.outside() { // a batch without a transaction has no connection
 		return
 	}
 	f.tx.Cut = true
@@ -237,22 +238,22 @@ func (f *flight) rollback() {
 	})
 }
 
-// markLock is how long a mark waits for a copy in another process.
+// markLock is how long a batch waits for another process that handles a copy.
 const markLock = 50 * time.Millisecond
 
-// placed sets an item's version from its message.
+// placed sets the version of an item from its message.
 func placed(it *machine.Item, m *model.Message) {
 	if m.Version > 0 {
 		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
 	}
 }
 
-// markOne marks the identities of an entry and returns the verdict.
+// markOne writes the markers of an entry, and returns the verdict.
 func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	s, m := f.p.w.store, handOf(e.Item).delivery.Message
 	v := s.Judge(m.ID, e.Item.Print)
 	if v.Kind == store.Fresh && m.Former != "" {
-		if s.Locks[m.Former] == f.tx { // locked for an earlier entry
+		if s.Locks[m.Former] == f.tx { // an earlier entry of this batch has locked it
 			return store.Verdict{Kind: store.Busy}
 		}
 		v = s.Judge(m.Former, e.Item.Print)
@@ -270,8 +271,8 @@ func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	return v
 }
 
-// asks reports whether the mark of an entry checks its stream: if it is to be applied, skipped, or to wait for its
-// turn. A reclaimed row that has ended has no mark.
+// asks reports whether the store must check the stream of an entry: if the message is to be applied or
+// skipped, or if it must wait for earlier versions. A reclaimed row that has ended needs no marker.
 func (f *flight) asks(i int) bool {
 	if f.message(i).Version == 0 || f.known[i].Kind != 0 {
 		return false
@@ -283,7 +284,7 @@ func (f *flight) asks(i int) bool {
 	return false
 }
 
-// streamsHeld reports whether another transaction has locked a stream that the flight checks.
+// streamsHeld reports whether another transaction has locked a stream of this batch.
 func (f *flight) streamsHeld() bool {
 	for i := range f.of.Entries {
 		if f.asks(i) && f.p.w.store.Stream(f.message(i).Stream).Held() {
@@ -293,8 +294,8 @@ func (f *flight) streamsHeld() bool {
 	return false
 }
 
-// turns locks the streams that the flight checks, and judges the fresh marks of versions; each depends on those
-// before it.
+// turns locks the streams of the batch, and checks the versions of its new messages. The verdict on an entry
+// depends on the entries before it.
 func (f *flight) turns() {
 	now := map[string]model.Place{}
 	f.following = make([]bool, len(f.of.Entries))
@@ -318,7 +319,7 @@ func (f *flight) turns() {
 	}
 }
 
-// outOfTurn returns the verdict on a version that is not the next of its stream.
+// outOfTurn returns the verdict on a version that is not the next version of its stream.
 func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Verdict {
 	if version > at.Version {
 		return store.Verdict{Kind: store.Gap, Missing: version - at.Version - 1}
@@ -326,7 +327,7 @@ func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Ver
 	return store.Verdict{Kind: store.Stale, Known: version == at.Version && model.Conflicts(at.Print, print)}
 }
 
-// lineName returns the line in an entry's mark; "" if there is none. For a claim it is the line of its row.
+// lineName returns the line of an entry; empty if it has none. For a claim it is the line of the claimed row.
 func (f *flight) lineName(i int) string {
 	it := f.of.Entries[i].Item
 	switch h := handOf(it); {
@@ -342,8 +343,8 @@ func (f *flight) lineName(i int) string {
 	return "lane " + handOf(it).delivery.Lane.Live().ID
 }
 
-// lookBehind judges the fresh marks that may run but have an earlier message of their line: in the inbox, or in
-// this flight on its way there.
+// lookBehind sets the verdicts of new messages that must wait for an earlier message of their line. The
+// earlier message is in the inbox, or an entry of this batch puts it there.
 func (f *flight) lookBehind() {
 	kept := map[string]bool{}
 	for i, e := range f.of.Entries {
@@ -363,8 +364,8 @@ func (f *flight) lookBehind() {
 	}
 }
 
-// lookOld judges the fresh marks of messages that are too old. As in the stores this comes last: a message behind
-// another of its line is judged by its age only when it asks to wait there.
+// lookOld sets the verdicts of new messages that are too old. As in the real stores, this check comes last: if
+// a message must wait for an earlier one of its line, its age counts only when it is written to wait there.
 func (f *flight) lookOld() {
 	for i, e := range f.of.Entries {
 		asked := store.Mark{As: e.As.Outcome()}

@@ -16,7 +16,7 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// run starts the handlers of a flight.
+// run starts the handlers of a batch.
 func (f *flight) run(call machine.Run) {
 	f.phase, f.call, f.ranAt = running, call, f.p.w.now
 	if f.outside() {
@@ -30,7 +30,7 @@ func (f *flight) run(call machine.Run) {
 	f.next()
 }
 
-// next starts the next handler, or ends the run.
+// next starts the next handler, or ends the run of the batch.
 func (f *flight) next() {
 	w := f.p.w
 	spent := f.done > 0 && w.now-f.ranAt >= f.call.Budget
@@ -49,12 +49,12 @@ func (f *flight) next() {
 	f.p.later(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
 }
 
-// pace returns the maximum duration of one handler.
+// pace returns the longest duration of one handler.
 func (f *flight) pace() time.Duration {
 	return min(f.p.w.Plan.Timeout/2, 8*f.p.config.BatchTime)
 }
 
-// stick lets a handler exceed its timeout: it ends some time after it is killed or cancelled.
+// stick lets a handler exceed its timeout. The handler ends some time after it was killed or cancelled.
 func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
@@ -112,7 +112,7 @@ func (f *flight) misbehave(entry int, m *model.Message) {
 	f.next()
 }
 
-// blame returns the failure that a message's handler reports.
+// blame returns the failure that the handler of a message reports.
 func (f *flight) blame(m *model.Message) *machine.Failure {
 	conf := f.p.config
 	a := machine.Failure{Class: store.ClassPermanent, Err: errHandler}
@@ -145,7 +145,7 @@ func (f *flight) blame(m *model.Message) *machine.Failure {
 	return &a
 }
 
-// ranTo responds to Run.
+// ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
 	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.Plan.Whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
@@ -161,7 +161,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 	})
 }
 
-// runWhole runs a handler of the whole batch, which cannot name the culprit.
+// runWhole runs a handler for the whole batch, which cannot say which message failed.
 func (f *flight) runWhole() {
 	f.p.later(f.p.w.choices.Wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
@@ -197,10 +197,10 @@ func (f *flight) wholeSucceeded() {
 	}
 }
 
-// stopRun lets the running handler end and starts no other.
+// stopRun lets the current handler end, and prevents that another one starts.
 func (f *flight) stopRun(abort bool) { f.stop, f.abort = true, f.abort || abort }
 
-// stepNames returns the steps of a process that starts now; nil if there are none.
+// stepNames returns the steps of a process that starts now; nil if it has none.
 func (w *world) stepNames() []string {
 	if w.Plan.Steps == 0 {
 		return nil
@@ -224,7 +224,7 @@ func (w *world) stepNames() []string {
 	return names
 }
 
-// deploy restarts every process with the changed steps.
+// deploy restarts every process with changed steps.
 func (w *world) deploy() {
 	if w.Plan.Steps == 0 || w.Plan.Change == plan.Unchanged {
 		return
@@ -240,13 +240,13 @@ func (w *world) deploy() {
 	})
 }
 
-// acts reports whether a message misbehaves in this flight, and not only at a later step.
+// acts reports whether a message misbehaves in this batch, and not only at a later step.
 func (f *flight) acts(entry int, m *model.Message) bool {
 	c := handOf(f.of.Entries[entry].Item).claim
 	return m.Times > 0 && (c == nil || len(f.p.names) == 0 || len(c.Steps) >= m.From)
 }
 
-// takesEffect handles the success of a handler or a step.
+// takesEffect handles the success of a handler or of a step.
 func (f *flight) takesEffect(entry int, m *model.Message) {
 	x := model.Effect{Entry: entry, Message: m}
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
@@ -258,7 +258,7 @@ func (f *flight) takesEffect(entry int, m *model.Message) {
 	f.done++
 }
 
-// stepOf returns the step that an entry's handler runs; "" if there are none.
+// stepOf returns the step that the handler of an entry runs; empty if there are no steps.
 func (f *flight) stepOf(entry int) string {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
 		return f.p.names[steps.Next(c.Steps)]
@@ -266,7 +266,7 @@ func (f *flight) stepOf(entry int) string {
 	return ""
 }
 
-// stepped returns the entries that have another step left.
+// stepped returns the entries that have a further step.
 func (f *flight) stepped() (entries []int) {
 	for _, x := range f.tx.Effects {
 		if x.Part {
@@ -276,7 +276,7 @@ func (f *flight) stepped() (entries []int) {
 	return entries
 }
 
-// endsAs returns how an entry ends with the flight's commit.
+// endsAs returns the outcome of an entry in the commit of the batch.
 func (f *flight) endsAs(entry int) machine.As {
 	as := f.of.Entries[entry].As
 	if as == machine.AsApplied && slices.Contains(f.stepped(), entry) {
@@ -285,7 +285,7 @@ func (f *flight) endsAs(entry int) machine.As {
 	return as
 }
 
-// betweenSteps may crash or freeze a process after a step was committed.
+// betweenSteps draws whether the process crashes or freezes after the commit of a step.
 func (f *flight) betweenSteps() {
 	w := f.p.w
 	switch {
@@ -297,7 +297,7 @@ func (f *flight) betweenSteps() {
 	}
 }
 
-// goesOn counts which process continues a message with completed steps.
+// goesOn counts whether the same or another process continues a message with completed steps.
 func (p *process) goesOn(r *model.Row) {
 	w := p.w
 	switch {
@@ -313,7 +313,7 @@ func (p *process) goesOn(r *model.Row) {
 	}
 }
 
-// lateStep counts a step that would commit after its claim was lost.
+// lateStep counts a step whose claim was lost before the commit.
 func (f *flight) lateStep() {
 	if len(f.p.names) > 0 && len(f.tx.Effects) > 0 {
 		f.p.w.coverage.Add("fault", "a late commit of a step refused")

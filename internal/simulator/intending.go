@@ -13,14 +13,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The names of the consumers.
+// Names of the two consumers.
 const (
 	nameOfMain   = "orders"
 	nameOfSender = "mailer"
 )
 
-// drawIntents decides whether handlers write intents, which a second consumer sends. The decision uses a number
-// that was drawn before, so that the other seeds keep their histories.
+// drawIntents decides whether handlers write intents, which a second consumer sends. The decision uses a
+// number that was drawn before. So seeds without intents keep their histories.
 func (w *world) drawIntents() {
 	p := &w.Plan
 	if !p.Intends() {
@@ -34,7 +34,8 @@ func (w *world) drawIntents() {
 	s.store.Claiming = s.checkClaimable
 }
 
-// drawSender draws the plan of the sender. Its source has a lane without messages.
+// drawSender draws the plan of the sender, the consumer that sends intents. Its source has one lane without
+// messages.
 func (w *world) drawSender() plan.Plan {
 	c, main := w.choices, &w.Plan
 	p := plan.Plan{Has: main.Has, Rate: main.Rate, Named: main.Named, Idler: true, Processes: []int{1, 1, 2}[c.Below(3)],
@@ -49,7 +50,7 @@ func (w *world) drawSender() plan.Plan {
 	return p
 }
 
-// cause returns the message of an entry as its handler gets it, with headers that differ between attempts and
+// cause returns the message of an entry as its handler gets it. Its headers differ between attempts and
 // copies.
 func (f *flight) cause(entry int, m *model.Message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
@@ -64,7 +65,8 @@ func causeOf(m *model.Message, headers ...semel.Header) *semel.Message {
 	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.Source, ID: m.Identity}, nil, headers...)
 }
 
-// intentsOf returns the intents that a handler or a step writes for a message. They depend only on the message.
+// intentsOf returns the intents that a handler or a step writes for a message. The intents depend only on the
+// message and the step.
 func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	body := fmt.Append(nil, m.Print.Sum[:15], step)
 	kind := m.Kind()
@@ -78,8 +80,8 @@ func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	return all
 }
 
-// intend writes the intents of a message in a transaction. intend returns the failure of a handler that cannot
-// write them.
+// intend writes the intents of a message in a transaction. If that fails, it returns the failure of the
+// handler.
 func (w *world) intend(t *model.Transaction, m *model.Message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
 	verdicts := make([]store.Verdict, len(all))
@@ -94,7 +96,8 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 		sent.Identity = key
 		if holder := w.sender.store.Intended[n.ID]; holder != nil && holder.Open && holder != t {
 			w.coverage.Add("fault", "an intent is written by another at the same time")
-			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows that another transaction has the lock
+			// the store knows that another transaction has the lock
+			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler}
 		}
 		if verdicts[i] = w.sender.store.JudgeIntent(t, n); verdicts[i].Kind == store.Fresh {
 			fresh = append(fresh, n)
@@ -118,7 +121,7 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 	return nil
 }
 
-// writes writes the intents of a handler before it returns. writes reports whether the handler can
+// writes writes the intents of a handler before the handler returns. It reports whether the handler can
 // continue.
 func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	w := f.p.w
@@ -134,7 +137,7 @@ func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	return false
 }
 
-// receive puts the intents of a committed transaction in the sender's inbox.
+// receive puts the intents of a committed transaction into the sender's inbox.
 func (w *world) receive(t *model.Transaction) {
 	if w.sender == nil || len(t.Intents) == 0 {
 		return
@@ -157,7 +160,7 @@ func (w *world) receive(t *model.Transaction) {
 	s.notify()
 }
 
-// drawIntent creates the sender's message and draws the conduct of its handler.
+// drawIntent makes a message of an intent for the sender, and draws the conduct of its handler.
 func (w *world) drawIntent(n model.Intent) *model.Message {
 	c := w.choices
 	m := &model.Message{Number: len(w.Messages), ID: n.ID, Source: n.Message.Identity.Source, Identity: n.Message.Identity.ID, Print: n.Print,
@@ -182,7 +185,7 @@ func (w *world) suppress(r *model.Row) {
 	w.store.Remember(r.Key.ID, store.Parked, model.Marker{Print: r.Print, At: w.now})
 }
 
-// callKey returns the idempotency key of a call for a claimed message.
+// callKey returns the idempotency key of the call for a claimed message.
 func callKey(it *machine.Item, m *model.Message) string {
 	if m.Intent != nil {
 		return m.Intent.IntentKey("send")
@@ -190,7 +193,7 @@ func callKey(it *machine.Item, m *model.Message) string {
 	return it.Source + "/" + it.Identity
 }
 
-// worlds returns the main world and that of the sender, if there is one.
+// worlds returns the main world and the world of the sender, if there is one.
 func (w *world) worlds() []*world {
 	switch {
 	case w.sender != nil:
@@ -205,15 +208,15 @@ func (w *world) worlds() []*world {
 	return []*world{w}
 }
 
-// mostIntents returns the maximum number of intents that a sender may get.
+// mostIntents returns the largest number of intents that a sender may get.
 func (w *world) mostIntents() int { return 2 * len(w.main.Messages) * max(1, w.main.Plan.Steps) }
 
-// goesOnFor reports whether a sender is still needed, because intents may still be written.
+// goesOnFor reports whether the sender is still needed, because intents may still be written.
 func (w *world) goesOnFor() bool {
 	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
 }
 
-// cause identifies an intent for the checker: the message, its step, and the recipient.
+// cause identifies an intent: the message that wrote it, the step of the message, and the recipient.
 type cause struct {
 	id, step, recipient string
 	print               semel.Fingerprint
@@ -223,7 +226,8 @@ func intentCause(n *model.Intent) cause {
 	return cause{n.Of.ID, n.Step, string(n.Message.Key), n.Of.Print}
 }
 
-// clashes records that the message's intents exist with other content, so that it may fail permanently.
+// clashes records that the message's intents exist with other content, so that the message may fail
+// permanently.
 func (w *world) clashes(m *model.Message) {
 	w.arose("E2")
 	if !w.HasOtherContent(m) {
@@ -232,12 +236,11 @@ func (w *world) clashes(m *model.Message) {
 	m.Harmless, m.Clashed = false, true
 }
 
-// wroteIntent checks that an intent has the same id each time that it is written: in each attempt, copy and life
-// (E2).
+// wroteIntent checks that an intent has the same id in each attempt, for each copy and in each process (E2).
 func (w *world) wroteIntent(n model.Intent) {
 	w.arose("E2")
 	of := intentCause(&n)
-	of.print = semel.Fingerprint{} // the id depends on the identity of the message
+	of.print = semel.Fingerprint{} // the id depends on the identity of the message, not on its content
 	first, known := w.ids[of]
 	if !known {
 		if by, taken := w.causes[n.ID]; taken {
@@ -251,7 +254,7 @@ func (w *world) wroteIntent(n model.Intent) {
 	}
 }
 
-// saysTheSame checks that an intent that was reported as existing has the same content (E1).
+// saysTheSame checks an intent that the store reported as existing: it must have the same content (E1).
 func (w *world) saysTheSame(t *model.Transaction, n model.Intent, v store.Verdict) {
 	for _, there := range t.Intents {
 		w.sameAs(n, there.ID, there.Message, v)
@@ -276,7 +279,7 @@ func (w *world) judgedIntents(m *model.Message, verdicts []store.Verdict, err er
 	}
 }
 
-// checkIntent checks an intent in the inbox: its message was applied by the same commit (E1).
+// checkIntent checks an intent in the inbox: the same commit must have applied its message (E1).
 func (w *world) checkIntent(n model.Intent) {
 	w.arose("E1")
 	if w.tookEffect(n.Of, n.Step) == 0 {
@@ -284,7 +287,7 @@ func (w *world) checkIntent(n model.Intent) {
 	}
 }
 
-// tookEffect returns how often a message, or a step of it, was applied.
+// tookEffect returns how many times a message, or one of its steps, was applied.
 func (w *world) tookEffect(m *model.Message, step string) int {
 	if step == "" {
 		return w.store.Effects[m.ID]
@@ -327,7 +330,7 @@ func (w *world) checkIntents() {
 	}
 }
 
-// stepsOf returns the applied steps of a message; "" for a message without steps.
+// stepsOf returns the applied steps of a message. For a message without steps it returns one empty name.
 func (w *world) stepsOf(m *model.Message) []string {
 	if done := w.store.StepsDone[m.ID]; len(done) > 0 {
 		return done
@@ -335,7 +338,7 @@ func (w *world) stepsOf(m *model.Message) []string {
 	return []string{""}
 }
 
-// checkSent checks that at the end an intent was sent or waits for a person (E2).
+// checkSent checks an intent at the end of a run: it was sent, or it waits for a person (E2).
 func (w *world) checkSent(r *model.Row) {
 	charged := w.sender.provider.charged[r.Message.ID]
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit checks what a COMMIT would make durable.
+// commit checks a COMMIT before it reaches the store.
 func (c *checker) commit(a machine.Commit) {
 	f := c.inPhase(a, a.Flight, begun, ran)
 	if f == nil {
@@ -47,7 +47,7 @@ func (c *checker) commit(a machine.Commit) {
 	c.rows(f, a)
 }
 
-// rows checks that every message that leaves the direct path gets exactly one row.
+// rows checks the rows of a commit: each message that continues in the inbox gets exactly one row.
 func (c *checker) rows(f *flight, a machine.Commit) {
 	rowOf := map[int]machine.Row{}
 	for _, r := range a.Rows {
@@ -75,7 +75,7 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 	}
 }
 
-// row checks the row of one entry, or that it has none.
+// row checks the row of one entry. there is false if the entry has no row.
 func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	if handOf(e.Item).claim != nil {
 		c.claimRow(f, i, e, r, there)
@@ -106,7 +106,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	}
 }
 
-// committed is called when a flight is durable, whether or not the machine ever learns of it.
+// committed is called when a batch is committed, whether or not the machine ever learns of it.
 func (c *checker) committed(f *flight) {
 	c.inActive(f)
 	c.inOrder(f)
@@ -127,7 +127,7 @@ func (c *checker) committed(f *flight) {
 	}
 }
 
-// effect checks a new effect in the log.
+// effect checks an effect that was just committed.
 func (c *checker) effect(f *flight, x model.Effect) {
 	s, m := c.w.store, x.Message
 	c.arose("law 12")
@@ -154,7 +154,7 @@ func (c *checker) effect(f *flight, x model.Effect) {
 	c.besideOld(f, x)
 }
 
-// order checks that no earlier message of the lane is still to be applied.
+// order checks that no earlier message of the lane must still be applied.
 func (c *checker) order(f *flight, x model.Effect) {
 	conf := c.p.config
 	h := handOf(f.of.Entries[x.Entry].Item)
@@ -215,9 +215,10 @@ func (w *world) called(c *call) {
 	p.underWay = append(p.underWay, c)
 }
 
-// checkOverlap checks that a call at the same time as another for the same message has a reason: the lease of the
-// other claim has ended, or a person has ended that claim (B11). If the store's clock jumped ahead, the lease may
-// have ended only by that clock, and the claim was taken over; its process cannot know that.
+// checkOverlap checks a call that is made while another call for the same message is in progress. That is
+// allowed if the lease of the other claim has ended, or if a person has ended the other claim (B11). If the
+// store's clock jumped ahead, the lease may have ended only by the store's clock, so that another process
+// claimed the row. The process of the old claim cannot know that.
 func (w *world) checkOverlap(c, other *call) {
 	r := c.claim.Row
 	w.arose("B11")
@@ -225,7 +226,7 @@ func (w *world) checkOverlap(c, other *call) {
 	taken, was := r.Taken[other.token]
 	own, lost := r.Taken[c.token]
 	if !lost && !r.Stands(c.token) {
-		return // a person has ended this claim, and its process does not know that yet
+		return // a person has ended this claim, and the process does not know that yet
 	}
 	switch {
 	case lost && w.store.Jumped && own.Until <= own.At:
@@ -237,7 +238,7 @@ func (w *world) checkOverlap(c, other *call) {
 	}
 }
 
-// checkStep is called when a process has decided what to do about a call.
+// checkStep is called when a process has decided how to continue with a call.
 func (w *world) checkStep(f *flight, step calls.Step) {
 	if step == calls.GiveUp || step == calls.Ask {
 		w.arose("E3, window")
@@ -245,7 +246,8 @@ func (w *world) checkStep(f *flight, step calls.Step) {
 	}
 }
 
-// checkCharge checks that a message is charged once, unless an earlier call was reported as not charged (E3).
+// checkCharge checks that a message is charged once. A further charge is allowed only if an earlier call was
+// reported as not charged (E3).
 func (w *world) checkCharge(m *model.Message) {
 	p := w.provider
 	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {
@@ -253,7 +255,8 @@ func (w *world) checkCharge(m *model.Message) {
 	}
 }
 
-// checkClaimEnd checks the durable end of a claim: its token is valid, and the recorded outcome of calls is right.
+// checkClaimEnd checks the committed end of a claim: the token must be valid, and the recorded outcome of
+// calls must be right.
 func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 	w, m := f.p.w, c.Row.Message
 	if !c.Row.Stands(f.sent[r.Entry]) {
@@ -286,12 +289,12 @@ func (w *world) checkCalls(m *model.Message) {
 	}
 }
 
-// unknownHere reports whether only the newer release knows the outcome of the item.
+// unknownHere reports whether the marker of an item has an outcome that only the newer release knows.
 func (c *checker) unknownHere(it *machine.Item) bool {
 	return !c.p.config.Unmarked && c.w.store.Judge(identity(it), it.Print).Kind == store.Newer
 }
 
-// heldForNewer checks a report about a message that a newer release marked.
+// heldForNewer checks a report about a message whose marker a newer release wrote.
 func (c *checker) heldForNewer(a machine.Report) {
 	c.arose("P1")
 	if a.Wait < time.Second {
@@ -299,8 +302,9 @@ func (c *checker) heldForNewer(a machine.Report) {
 	}
 }
 
-// behind checks what a run leaves when it ends idle: only messages that a newer release marked, their copies, and
-// messages behind them in their lanes. Done must name these lanes.
+// behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
+// whose marker a newer release wrote, their copies, and later messages of their lanes. Done must name these
+// lanes.
 func (c *checker) behind(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}
@@ -332,7 +336,7 @@ func (c *checker) behind(a machine.Done) {
 	}
 }
 
-// fullOfNewer checks that the memory is full when the machine reports that.
+// fullOfNewer checks that the memory is really full when the machine reports that.
 func (c *checker) fullOfNewer(a machine.Report) {
 	messages, bytes := c.unsettled()
 	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {

@@ -11,41 +11,41 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// act is the audit record of a person's action.
+// act is the audit record of a person's action on a row.
 type act struct{ verb, who, why, on string }
 
 func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
 
-// operator is a person who retries parked rows, one after the other.
+// operator is a person who retries parked rows one after the other.
 type operator struct {
 	w    *world
 	name string
 	rows []planned
 	next int
-	// lost: the response to the last action was lost.
+	// lost is true if the response to the last action was lost.
 	lost bool
-	// rounds is the number of completed plans.
+	// rounds is the number of plans that the operator has completed.
 	rounds int
 }
 
-// planned is a row at the time of the operator's plan.
+// planned is a row with its revision at the time of the plan.
 type planned struct {
 	row      *model.Row
 	revision int
 }
 
-// operating records which operator may act now, by the store's clock: operators of one consumer take turns.
+// operating records which operator may act now. Operators of one consumer take turns, by the store's clock.
 type operating struct {
 	by    *operator
 	until time.Duration
-	// made counts the rows that were made due.
+	// made is the number of rows that operators have scheduled.
 	made int
 }
 
-// operatorLease is how long an operator may be silent before another takes the turn.
+// operatorLease is the time without an action after which another operator may take the turn.
 const operatorLease = 500 * time.Millisecond
 
-// operators starts persons who retry rows, sometimes two at once.
+// operators starts the operators, sometimes two at the same time.
 func (w *world) operators() {
 	for range w.Plan.Operators {
 		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.Below(3)))}
@@ -53,10 +53,10 @@ func (w *world) operators() {
 	}
 }
 
-// works reports whether persons still act.
+// works reports whether operators still act.
 func (o *operator) works() bool { return !o.w.calm && !o.w.quiet && o.w.law == nil }
 
-// begin makes a plan, and considers it for a while.
+// begin makes a plan. The operator acts on the plan after some time.
 func (o *operator) begin() {
 	w := o.w
 	switch {
@@ -79,7 +79,7 @@ func (o *operator) begin() {
 	w.after(w.choices.Wait(2*time.Second), o.takeTurn)
 }
 
-// takeTurn takes the turn, or waits for it.
+// takeTurn takes the turn, or waits until the turn is free.
 func (o *operator) takeTurn() {
 	w, t := o.w, &o.w.operating
 	switch {
@@ -94,7 +94,7 @@ func (o *operator) takeTurn() {
 	o.later()
 }
 
-// group returns the reason of the rows to retry; "" for all.
+// group returns a reason; only rows with that reason are retried. An empty result means all rows.
 func (w *world) group() semel.Reason {
 	aside := slices.DeleteFunc(slices.Clone(w.store.Inbox), func(r *model.Row) bool { return !r.SetAside() })
 	if len(aside) == 0 || w.choices.Flip() {
@@ -103,7 +103,8 @@ func (w *world) group() semel.Reason {
 	return aside[w.choices.Below(len(aside))].Reason
 }
 
-// later continues with the next row: at once, or so late that another operator has the turn.
+// later schedules the next row: soon, or sometimes so late that another operator may have taken over in the
+// meantime.
 func (o *operator) later() {
 	wait := o.w.choices.Wait(o.w.Plan.Lag)
 	if o.w.choices.Chance(8) {
@@ -112,7 +113,7 @@ func (o *operator) later() {
 	o.w.after(wait, o.goOn)
 }
 
-// goOn makes the next row due if the operator has the turn.
+// goOn schedules the next row if the operator still has the turn.
 func (o *operator) goOn() {
 	w, t := o.w, &o.w.operating
 	switch {
@@ -148,14 +149,14 @@ func (o *operator) goOn() {
 	w.checkTurn(o)
 	if !o.lost && w.choices.Chance(4) {
 		w.edits(o, at)
-		if w.choices.Flip() { // without waiting for its end
+		if w.choices.Flip() { // the operator does not wait for the end of the edit
 			o.takeNext()
 			return
 		}
 	}
 	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.Key.ID}) && !o.lost && w.choices.Chance(4) {
 		w.coverage.Add("fault", "answer to an operator lost")
-		o.lost = true // and repeats the action
+		o.lost = true // the operator repeats the action
 		wait := w.choices.Wait(3 * time.Second)
 		t.until += wait
 		w.after(wait, o.goOn)
@@ -171,15 +172,15 @@ func (o *operator) takeNext() {
 	o.later()
 }
 
-// dueBefore reports whether a row of the same key was made due and has not ended.
+// dueBefore reports whether a person has scheduled another row with the same key that has not ended.
 func (w *world) dueBefore(r *model.Row) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(before *model.Row) bool {
 		return before != r && before.Made > 0 && before.Waits() && before.Message.Route == r.Message.Route
 	})
 }
 
-// requeue makes a parked row due if it is unchanged since it was seen, and records the act, in one transaction.
-// requeue reports whether it did.
+// requeue schedules a parked row if the row has not changed since the operator read it. The same transaction
+// records the action. requeue reports whether the row was scheduled.
 func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]
@@ -197,17 +198,17 @@ func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	return true
 }
 
-// repair usually removes the cause of a message's failure, as people do before they retry it.
+// repair usually removes the cause of a message's failure, as people do before they retry the message.
 func (w *world) repair(m *model.Message) {
 	if m.Conduct != model.SaysDuplicate && !w.Plan.Calls && w.choices.Often(3) {
 		m.Times = 0
 	}
 }
 
-// makeDue makes a row due.
+// makeDue schedules a row: it can be claimed at once.
 func (w *world) makeDue(r *model.Row) {
 	if r.As == machine.AsDeadLettered {
-		r.Place = 0 // its line has continued without it
+		r.Place = 0 // the later messages of its line have continued without it
 	}
 	w.operating.made++
 	r.As, r.Reason, r.By, r.Made = machine.AsWaiting, "", nil, w.operating.made
@@ -218,7 +219,7 @@ func (w *world) makeDue(r *model.Row) {
 	w.notify()
 }
 
-// edits changes the content of a row so that it can be processed, and retries it, after some time.
+// edits waits some time, changes the content of a row so that it can be processed, and schedules the row.
 func (w *world) edits(o *operator, at planned) {
 	if w.Plan.Calls || w.Plan.Steps > 0 {
 		return
@@ -230,8 +231,9 @@ func (w *world) edits(o *operator, at planned) {
 	})
 }
 
-// edit changes the content of a row that is unchanged since it was seen, and makes it due. Its identity stays: the
-// marker keeps the fingerprint of the original, so that copies of the original stay copies.
+// edit changes the content of a row and schedules it, if the row has not changed since the operator read it.
+// The identity stays the same. The marker keeps the fingerprint of the original, so that copies of the
+// original still count as duplicates.
 func (w *world) edit(r *model.Row, revision int, a act) {
 	m, marked := w.store.Markers[r.Key.ID]
 	switch {
@@ -250,7 +252,7 @@ func (w *world) edit(r *model.Row, revision int, a act) {
 	w.makeDue(r)
 }
 
-// checkTurn checks that no operator acts after another has taken the turn (law 5, trap T47).
+// checkTurn checks that no operator acts after another operator has taken the turn (law 5, trap T47).
 func (w *world) checkTurn(o *operator) {
 	w.arose("trap T47")
 	if w.operating.by != o {
@@ -258,7 +260,7 @@ func (w *world) checkTurn(o *operator) {
 	}
 }
 
-// checkEdit checks that an edited message was not applied before (G5).
+// checkEdit checks that an edited message was not applied before the edit (G5).
 func (w *world) checkEdit(r *model.Row) {
 	w.arose("G5")
 	if w.store.Effects[r.Key.ID] > 0 {
@@ -266,7 +268,8 @@ func (w *world) checkEdit(r *model.Row) {
 	}
 }
 
-// inKeyOrder checks that a retried message is applied after earlier retried messages of the same key (law 8).
+// inKeyOrder checks that a retried message is applied after the earlier retried messages with the same key
+// (law 8).
 func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
 	if claim == nil || claim.Row.WasMade == 0 {
 		return

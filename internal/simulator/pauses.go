@@ -9,32 +9,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// retriesKnown is what the checker knows of the retries of all messages: the balance of their budget (C5), and the
-// number of failed attempts in a row (C6).
+// retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number
+// of attempts that failed one after the other (C6).
 type retriesKnown struct {
-	// saved is the balance of the budget at the time at; negative if overdrawn.
+	// saved is the balance of the budget at the time at. It is negative if the budget is overdrawn.
 	saved, at time.Duration
 	put       time.Duration // the delay of the last planned retry
 
-	// plain counts the failed attempts since the last success that certainly may be retried; charged counts all
-	// charged attempts.
+	// plain is the number of failed attempts since the last success that certainly may be retried. charged is
+	// the number of all charged attempts since then.
 	plain, charged int
-	failedAt       time.Duration // the last failure in plain
-	succeeded      bool          // the event committed an effect
-	on             bool          // one message is tried at a time
+	failedAt       time.Duration // time of the last failure that is counted in plain
+	succeeded      bool          // true if the current event committed an effect
+	on             bool          // true if only one message is tried at a time
 }
 
-// refill adds the share of elapsed time and first attempts.
+// refill adds to the budget: for the time that has passed, and share for a first attempt.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
 	r.saved = min(r.saved+c.w.now-r.at+share, c.p.config.RetrySaved)
 	r.at = c.w.now
 }
 
-// firstTry is called when a message's handler runs for the first time.
+// firstTry is called when the handler runs for a message for the first time.
 func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
 
-// planned checks that a retry waits until the budget allows it, and no longer.
+// planned checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
 func (c *checker) planned(wait time.Duration) {
 	conf := c.p.config
 	c.refill(0)
@@ -52,7 +52,7 @@ func (c *checker) planned(wait time.Duration) {
 	}
 }
 
-// handedBack is planned for a message that is returned because its handler failed.
+// handedBack checks the delay of a message that is nacked because its handler failed.
 func (c *checker) handedBack(s *machine.Settlement) {
 	if s.Kind == semel.Nack && s.Charged && !s.Again {
 		c.planned(s.After)
@@ -69,7 +69,7 @@ func (c *checker) tryFailed(f *flight) {
 	}
 }
 
-// succeeded is called when a flight is committed.
+// succeeded is called when a batch is committed.
 func (c *checker) succeeded(f *flight) {
 	if f.done > 0 {
 		c.retries.plain, c.retries.charged, c.retries.succeeded = 0, 0, true
@@ -82,7 +82,7 @@ func (c *checker) trialBegins(a machine.Report) {
 	c.prove(handOf(a.Item))
 	most := r.charged
 	for _, h := range c.hands {
-		if h.suspicion.raised { // it may have been charged, and may not appear again
+		if h.suspicion.raised { // this message may have been charged, and may not come again
 			most++
 		}
 	}
@@ -100,7 +100,8 @@ func (c *checker) trialEnds() {
 	r.on = false
 }
 
-// checkTrial checks that one message is tried at a time after many failures in a row, and all after a success.
+// checkTrial checks that the machine tries only one message at a time after many failures, and all messages
+// again after a success.
 func (c *checker) checkTrial() {
 	r := &c.retries
 	switch {
@@ -112,7 +113,7 @@ func (c *checker) checkTrial() {
 	r.succeeded = false
 }
 
-// oneTry checks a flight that begins while one message is tried at a time.
+// oneTry checks a batch that begins while only one message is tried at a time.
 func (c *checker) oneTry(f *machine.Flight) {
 	law := "C6"
 	switch {
@@ -138,7 +139,7 @@ func (c *checker) oneTry(f *machine.Flight) {
 	}
 }
 
-// runs reports whether a flight will run a handler.
+// runs reports whether a batch will run a handler.
 func runs(f *machine.Flight) bool {
 	for _, e := range f.Entries {
 		if e.As == machine.AsApplied {
@@ -148,18 +149,18 @@ func runs(f *machine.Flight) bool {
 	return false
 }
 
-// breakerKnown is what the checker knows of the circuit breaker (C19).
+// breakerKnown is what the checker knows about the circuit breaker (C19).
 type breakerKnown struct {
 	open  bool
 	until time.Duration // time of the next attempt
-	// surely is the number of messages in a row that failed permanently; perhaps also counts those that may have,
-	// for example by their last attempt.
+	// surely is the number of messages that failed permanently one after the other. perhaps also counts
+	// messages that may have failed permanently, for example with their last attempt.
 	surely, perhaps int
-	succeeded       bool // a handler has succeeded in this life
-	worked          bool // a handler has succeeded with this event
+	succeeded       bool // true if a handler has succeeded in this process
+	worked          bool // true if a handler has succeeded in the current event
 }
 
-// mostAttempts returns the maximum number of attempts of a message.
+// mostAttempts returns the largest number of attempts for a message.
 func (c *checker) mostAttempts() int {
 	if c.p.config.BreakerThreshold > 0 {
 		return max(c.p.config.MaxAttempts, 5)
@@ -183,13 +184,13 @@ func (c *checker) failedForGood(f *flight, h *handed) {
 	}
 }
 
-// handlerWorks is called when an effect is committed or a handler decides on purpose.
+// handlerWorks is called when an effect is committed, or when a handler returns a decision on purpose.
 func (c *checker) handlerWorks() {
 	b := &c.breaker
 	b.surely, b.perhaps, b.succeeded, b.worked = 0, 0, true, true
 }
 
-// breakerSaid checks reports about the breaker.
+// breakerSaid checks the machine's reports about the breaker.
 func (c *checker) breakerSaid(a machine.Report) {
 	b, conf := &c.breaker, c.p.config
 	switch {
@@ -202,7 +203,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 		c.prove(handOf(a.Item))
 		perhaps := b.perhaps
 		for _, h := range c.hands {
-			if h.suspicion.raised { // it may have been charged, and may not appear again
+			if h.suspicion.raised { // this message may have been charged, and may not come again
 				perhaps++
 			}
 		}
@@ -216,7 +217,8 @@ func (c *checker) breakerSaid(a machine.Report) {
 	}
 }
 
-// checkBreaker checks that many permanent failures in a row open the breaker, and that a success closes it.
+// checkBreaker checks that many permanent failures one after the other open the breaker, and that a success
+// closes it.
 func (c *checker) checkBreaker() {
 	b, conf := &c.breaker, c.p.config
 	switch {
@@ -228,7 +230,7 @@ func (c *checker) checkBreaker() {
 	b.worked = false
 }
 
-// takesInBreak checks what is taken while the breaker is open: one message to try.
+// takesInBreak checks that the machine takes only one message, as a test, while the breaker is open.
 func (c *checker) takesInBreak(messages int, what machine.Action) {
 	b := &c.breaker
 	if !b.open {
@@ -240,20 +242,20 @@ func (c *checker) takesInBreak(messages int, what machine.Action) {
 	}
 }
 
-// storeKnown is what the machine has reported about a store that is down.
+// storeKnown is what the machine has reported about an outage of the store.
 type storeKnown struct {
 	down  bool
 	until time.Duration   // time of the next attempt
-	probe *machine.Flight // finds out whether the store works
-	// room: there was memory to fetch more meanwhile.
+	probe *machine.Flight // the batch with which the machine tests the store
+	// room is true if during the outage there was memory to fetch more.
 	room bool
 }
 
 // outage is called when the store goes down.
 func (c *checker) outage() { c.begins, c.outageAt = 0, c.w.now }
 
-// checkOutage limits how often a store that is down is tried: a few times for each worker, and then with the
-// backoff.
+// checkOutage checks how often the machine tries a store that is down: a few times for each worker, and then
+// with growing delays.
 func (c *checker) checkOutage(f *machine.Flight) {
 	c.askedAt = c.w.now
 	if c.rests() {
@@ -278,7 +280,7 @@ func (c *checker) checkOutage(f *machine.Flight) {
 	}
 }
 
-// readiness checks reports about the store.
+// readiness checks the machine's reports about the store.
 func (c *checker) readiness(a machine.Report) {
 	switch {
 	case a.Part != "store":
@@ -292,21 +294,21 @@ func (c *checker) readiness(a machine.Report) {
 	}
 }
 
-// rests reports whether the machine waits for a store that is down, or for the flight that finds out whether it
-// works.
+// rests reports whether the machine waits during an outage: for the next test of the store, or for the result
+// of a test.
 func (c *checker) rests() bool {
 	return c.known.down && (c.known.probe != nil || c.w.now < c.known.until)
 }
 
-// fetchesInOutage checks that no message is fetched that would have to wait for the store (law 13). If nothing
-// waits, the broker keeps returned messages.
+// fetchesInOutage checks that the machine fetches no message that would have to wait for the store (law 13).
+// With OneAttempt, messages do not wait: they are nacked, and the broker keeps them.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
 		c.broke("law 13", "%s while the store is down", trace.Action(a))
 	}
 }
 
-// sawOutage counts the times at which fetching must pause although there is memory.
+// sawOutage counts how often fetching must pause although there is memory.
 func (c *checker) sawOutage() {
 	if !c.rests() || c.known.room || c.p.config.OneAttempt || c.fetching {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// person lets a person act on a row: retry a parked one, end a claim, or discard a waiting one.
+// person lets a person act on a row: retry a parked row, end a claim, or discard a waiting row.
 func (w *world) person() {
 	s := w.store
 	if !w.Plan.Config.Inbox || len(s.Inbox) == 0 || s.Down {
@@ -46,7 +46,8 @@ func (w *world) person() {
 		w.fault("a person ends a claim", "%s", r.Key.ID)
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
 		r.Dates(w.at(), 0)
-	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3): // it stays suppressed
+	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3):
+		// the row stays suppressed
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):
@@ -59,7 +60,7 @@ func (w *world) person() {
 	}
 }
 
-// pass lets a person unblock the messages behind a row.
+// pass lets a person unblock the later messages in the line of a row.
 func (w *world) pass(r *model.Row) {
 	w.fault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {
@@ -71,7 +72,7 @@ func (w *world) pass(r *model.Row) {
 	w.notify()
 }
 
-// skip lets a person skip versions that never arrived, up to the first one that waits for them.
+// skip lets a person skip missing versions, up to the first version that waits for them.
 func (w *world) skip(r *model.Row) {
 	name := r.Message.Stream
 	s := w.store.Stream(name)
@@ -91,7 +92,7 @@ func (w *world) skip(r *model.Row) {
 	w.notify()
 }
 
-// resolve lets a person record the outcome of calls with an unknown outcome.
+// resolve lets a person record the outcome of calls whose outcome is unknown.
 func (w *world) resolve(r *model.Row) {
 	s, m := w.store, r.Message
 	r.Started, r.Calls.Token = 0, 0
@@ -113,7 +114,7 @@ func (w *world) resolve(r *model.Row) {
 	s.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 }
 
-// actsOnTwins lets persons act, one after the other, on rows of identities that have several rows.
+// actsOnTwins lets persons act repeatedly on rows of identities that have several rows.
 func (w *world) actsOnTwins() {
 	if !w.Plan.Twins {
 		return
@@ -129,7 +130,8 @@ func (w *world) actsOnTwins() {
 	})
 }
 
-// actOnTwin lets a person act on a row of an identity with several rows, if there is one that no batch has locked.
+// actOnTwin lets a person act on a row of an identity with several rows. The row must not be locked by a
+// batch.
 func (w *world) actOnTwin() {
 	s := w.store
 	rows := map[string]int{}
@@ -164,7 +166,7 @@ func (w *world) actOnTwin() {
 	w.wrapUp()
 }
 
-// retryTwin retries a parked row or one that waits for its time.
+// retryTwin retries a row that is parked, or that waits for a time.
 func (w *world) retryTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowRetried, r.Stored(), r.Due <= w.at()); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (w *world) retryTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsWaiting)
 }
 
-// runTwin makes a row due now, if it may run while the other rows of its identity exist.
+// runTwin schedules a row to run now, if it may run although the other rows of its identity exist.
 func (w *world) runTwin(r *model.Row, as machine.As) error {
 	s := w.store
 	if !r.Waits() || !s.Owns(r) {
@@ -183,7 +185,7 @@ func (w *world) runTwin(r *model.Row, as machine.As) error {
 		w.repair(r.Message)
 	}
 	if r.As == machine.AsDeadLettered {
-		r.Place = 0 // its line has continued without it
+		r.Place = 0 // the later messages of its line have continued without it
 	}
 	r.As, r.Reason, r.Token, r.By = as, "", 0, nil
 	r.Dates(w.at(), 0)
@@ -198,8 +200,8 @@ func (w *world) releaseTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsReceived)
 }
 
-// discardTwin closes a row without an effect. A row that was, or may have been, applied in part is not discarded,
-// because that would allow its effect to happen twice.
+// discardTwin closes a row without an effect. It does not discard a row that was applied in part, or may have
+// been: otherwise the effect could happen twice.
 func (w *world) discardTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowDiscarded, r.Stored(), false); err != nil {
 		return err
@@ -218,7 +220,7 @@ func (w *world) discardTwin(r *model.Row) error {
 	return nil
 }
 
-// inPart reports whether a row was, or may have been, applied in part.
+// inPart reports whether a row was applied in part, or may have been.
 func (w *world) inPart(r *model.Row) bool {
 	return len(r.Steps) > 0 || r.Calls.Started > r.Calls.Finished || w.Plan.Calls && w.provider.charged[r.Key.ID] > 0
 }
@@ -239,8 +241,8 @@ func (w *world) reopenTwin(r *model.Row) error {
 	return nil
 }
 
-// byHand makes a row due without Semel, although its marker has the outcome Applied, as an earlier release could
-// do.
+// byHand schedules a row although its marker has the outcome Applied. A person can do that in the database,
+// and an earlier release allowed it.
 func (w *world) byHand(r *model.Row) error {
 	if r.Waits() || w.store.Markers[r.Key.ID].Outcome != store.Applied {
 		return semel.ErrState
@@ -250,7 +252,8 @@ func (w *world) byHand(r *model.Row) error {
 	return nil
 }
 
-// endOver ends a due row whose marker does not wait for it, and reports whether it did.
+// endOver ends a row that could be claimed but whose marker is not waiting for it. It reports whether it ended
+// the row.
 func (w *world) endOver(r *model.Row) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]
@@ -273,8 +276,8 @@ func (w *world) endOver(r *model.Row) bool {
 	return true
 }
 
-// checkOwners checks that the marker of an identity belongs to at most one of its rows, and has the outcome of
-// that row (law 16).
+// checkOwners checks that the marker of an identity belongs to at most one row, and has the outcome of that
+// row (law 16).
 func (w *world) checkOwners(id string) {
 	s := w.store
 	m := s.Markers[id]
@@ -311,14 +314,14 @@ func (w *world) waitsByHand(id string) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool { return r.Key.ID == id && r.ByHand })
 }
 
-// someDiscarded reports whether another row with the content of the first one is discarded.
+// someDiscarded reports whether another row with the same content as first is discarded.
 func (w *world) someDiscarded(id string, first *model.Row) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool {
 		return r != first && r.Key.ID == id && r.Print == first.Print && r.As == machine.AsDiscarded
 	})
 }
 
-// checkTwins is checkOwners for the rows that a flight has committed or unblocked.
+// checkTwins calls checkOwners for the rows that a batch has committed or unblocked.
 func (f *flight) checkTwins() {
 	w := f.p.w
 	switch {
@@ -332,7 +335,7 @@ func (f *flight) checkTwins() {
 	}
 }
 
-// checkAllOwners is checkOwners for all identities that have rows.
+// checkAllOwners calls checkOwners for all identities that have rows.
 func (w *world) checkAllOwners() {
 	if !w.Plan.Twins {
 		return

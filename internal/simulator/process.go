@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Stepper is the part of a machine that the simulator uses.
+// Stepper has the methods of a machine that the simulator uses.
 type Stepper interface {
 	Step(machine.Event, machine.Time) []machine.Action
 	Counts() machine.Counts
@@ -21,48 +21,49 @@ type Stepper interface {
 	Size() machine.Size
 }
 
-// Maker creates the machine for one life of a process.
+// Maker creates the machine of a process.
 type Maker func(machine.Config) Stepper
 
 // Real is the Maker of the real machine.
 func Real(c machine.Config) Stepper { return machine.New(c) }
 
-// process is one life of a machine and the shell around it.
+// process is one process in the simulated world: a machine with a simulated consumer around it. A process that
+// ends is replaced by a new one.
 type process struct {
 	w       *world
 	seat    int
 	machine Stepper
 	config  machine.Config
 	started time.Duration
-	// version is the version of the fingerprint rule.
+	// version is the version of the rule for fingerprints.
 	version uint8
-	// names are the names of the steps; nil if there are no steps.
+	// names are the names of the steps; nil if messages have no steps.
 	names   []string
 	flights []*flight // open flights
 	last    *flight   // the last flight that ended
 	fetch   *fetching
-	wake    uint64 // number of the last Wake; an older one is no longer due
-	steps   int    // steps of this life
-	settles int    // Settles without a response
-	leaving bool   // it will be stopped, because everything is settled
+	wake    uint64 // number of the last Wake; earlier Wakes are ignored
+	steps   int    // number of steps of this process
+	settles int    // number of Settles without a response
+	leaving bool   // true if the process will be stopped because everything is settled
 	over    bool
-	died    bool // with over: the process crashed
+	died    bool // true if over because of a crash
 	// generation is the generation that the process believes to be active.
 	generation int
 	frozen     bool
-	late       []func() // events to handle after the freeze
+	late       []func() // events that wait for the end of the freeze
 	ending     machine.Done
 	inbox      claiming
 	check      checker
 }
 
-// fetching is a running Fetch.
+// fetching is a Fetch in progress.
 type fetching struct {
 	most      machine.Fetch
 	cancelled bool
-	ends      bool // with cancelled: the run would end after it
+	ends      bool // with cancelled: after this Fetch the process would end idle
 	answering bool
-	asking    bool // with answering: the source is asked whether it has more
+	asking    bool // with answering: the source was asked whether it has more messages
 }
 
 func newProcess(w *world, seat int) *process {
@@ -82,15 +83,15 @@ func newProcess(w *world, seat int) *process {
 	return p
 }
 
-// time returns the time of the machine's clock.
+// time returns the current time of the machine's clock.
 func (p *process) time() machine.Time { return p.w.now - p.started }
 
-// later adds an occurrence that is dropped if the process ends first.
+// later schedules a function of the process. If the process ends first, the function does not run.
 func (p *process) later(wait time.Duration, do func()) {
 	p.w.after(wait, func() { p.hear(do) })
 }
 
-// hear runs a function in the process: at once, or when the process is no longer frozen.
+// hear runs a function of the process: at once, or after the end of a freeze.
 func (p *process) hear(do func()) {
 	switch {
 	case p.over:
@@ -101,13 +102,14 @@ func (p *process) hear(do func()) {
 	}
 }
 
-// soon is later, after the duration of a call.
+// soon schedules a function of the process after the duration of a call.
 func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.Plan.Lag), do) }
 
 // feed passes an event to the machine and performs the actions that it returns.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
 
-// feedAt is feed with a fault point between the machine's decision and its actions.
+// feedAt does the same as feed. At a fault point between the decision of the machine and its actions, the
+// process may crash.
 func (p *process) feedAt(e machine.Event, at faults.Point) {
 	w := p.w
 	if p.over || w.law != nil {
@@ -117,7 +119,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	p.steps++
 	w.still++
 	if e, asked := e.(machine.Claimed); asked && len(e.Items) == 0 && !e.Failed {
-		p.steps -= 2 // the checker bounds how often it asks
+		p.steps -= 2 // the checker limits how often the machine may ask
 	}
 	if p.steps > w.mostSteps || w.still > mostStill {
 		w.broke("law 11", "it spins: %d steps of one life, %d of them in one moment", p.steps, w.still)
@@ -150,7 +152,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	p.check.after(e)
 }
 
-// step calls Step of the machine. step returns the text of a panic as fault.
+// step calls Step of the machine. If Step panics, fault is the text of the panic.
 func (p *process) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -160,7 +162,7 @@ func (p *process) step(e machine.Event) (actions []machine.Action, fault string)
 	return p.machine.Step(e, p.time()), ""
 }
 
-// perform carries out an action in the world.
+// perform carries out an action of the machine.
 func (p *process) perform(a machine.Action) {
 	switch a := a.(type) {
 	case machine.Fetch:
@@ -200,7 +202,7 @@ func (p *process) perform(a machine.Action) {
 	}
 }
 
-// setTimer replaces the last Wake.
+// setTimer sets the time of the next Wake. An earlier timer is dropped.
 func (p *process) setTimer(at machine.Time) {
 	p.wake++
 	number := p.wake
@@ -211,7 +213,7 @@ func (p *process) setTimer(at machine.Time) {
 	})
 }
 
-// find returns the open flight that belongs to a flight of the machine.
+// find returns the open batch that belongs to a machine.Flight.
 func (p *process) find(of *machine.Flight) *flight {
 	for _, f := range p.flights {
 		if f.of == of {
@@ -221,7 +223,8 @@ func (p *process) find(of *machine.Flight) *flight {
 	return nil
 }
 
-// whose returns the prefix of a line of the history that names the process and its world, if there are several.
+// whose returns a prefix for lines of the history: the process, and its world. It leaves out the parts of
+// which there is only one.
 func (p *process) whose() (whose string) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
@@ -235,8 +238,8 @@ func (p *process) whose() (whose string) {
 	return whose
 }
 
-// coverEnded counts the transitions of a flight that ended: how each entry was marked, the verdict of the store, and
-// how the flight ended.
+// coverEnded counts the transitions of a batch that ended. A transition is the outcome of an entry, the
+// verdict of the store, and the end of the batch.
 func (p *process) coverEnded(x machine.Ended) {
 	f := p.last
 	if f == nil || f.of != x.Flight {
@@ -247,7 +250,7 @@ func (p *process) coverEnded(x machine.Ended) {
 	}
 }
 
-// String returns the name of the delivery, or of the claim, in histories.
+// String returns the name of the delivery or claim in histories.
 func (h *handed) String() string {
 	m := h.delivery.Message
 	if c := h.claim; c != nil {
@@ -256,7 +259,7 @@ func (h *handed) String() string {
 	return fmt.Sprintf("%s(%s)@%s:%d", m.Name(), m.ID, trace.Lane(h.item.Lane), h.delivery.Position)
 }
 
-// begin starts a process: a new machine on the surviving store and source.
+// begin starts a process with a new machine. The store and the source keep their state.
 func (w *world) begin(seat int) {
 	if w.seats[seat] != nil || w.finished || w.over {
 		return
@@ -278,7 +281,7 @@ func (w *world) begin(seat int) {
 	w.wrapUp()
 }
 
-// living returns the running processes, including frozen ones.
+// living returns all processes that have not ended, including frozen ones.
 func (w *world) living() []*process {
 	w.there = w.there[:0]
 	for _, p := range w.seats {
@@ -289,7 +292,7 @@ func (w *world) living() []*process {
 	return w.there
 }
 
-// someone returns a process, nil if there is none.
+// someone returns a random process; nil if there is none.
 func (w *world) someone() *process {
 	if there := w.living(); len(there) > 0 {
 		return there[w.choices.Below(len(there))]
@@ -313,7 +316,7 @@ func (w *world) give(l *model.Lane) {
 	w.poke()
 }
 
-// revoke asks the owner of a lane to release it, and takes the lane away at a deadline.
+// revoke asks the owner of a lane to release the lane. After a deadline, the lane is taken away.
 func (w *world) revoke(l *model.Lane) {
 	if !l.Held || l.Revoking {
 		return
@@ -331,7 +334,7 @@ func (w *world) revoke(l *model.Lane) {
 	})
 }
 
-// lose takes a lane away at once.
+// lose takes a lane away from its owner at once.
 func (w *world) lose(l *model.Lane) {
 	if !l.Held {
 		return
@@ -339,7 +342,7 @@ func (w *world) lose(l *model.Lane) {
 	p, gone := l.Owner.(*process), l.Current()
 	l.Leave()
 	if !w.calm && !p.frozen && w.choices.Chance(4) {
-		// The lane is assigned again before its owner learns of the loss.
+		// The lane is assigned again before its owner learns that the lane was lost.
 		p.check.lost(gone)
 		w.give(l)
 		if l.Owner == p {
@@ -353,7 +356,7 @@ func (w *world) lose(l *model.Lane) {
 	w.giveAgain(l)
 }
 
-// release releases a lane when the machine answers a revocation.
+// release releases a lane when the machine has answered a revocation.
 func (w *world) release(gone source.Lane) {
 	l := w.Source.Find(gone.ID)
 	if l == nil || !l.Held || l.Current() != gone {
@@ -361,14 +364,14 @@ func (w *world) release(gone source.Lane) {
 	}
 	p := l.Owner.(*process)
 	l.Leave()
-	// Some clients report a lane as lost even after it was released.
+	// Some clients report a lane as lost even after the lane was released.
 	if w.choices.Chance(3) {
 		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
 	}
 	w.giveAgain(l)
 }
 
-// giveAgain assigns the lane to a process after a while.
+// giveAgain assigns the lane to a process after some time.
 func (w *world) giveAgain(l *model.Lane) {
 	wait := time.Microsecond
 	if !w.calm {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// action is called before an action is carried out.
+// action is called before an action of the machine is carried out.
 func (c *checker) action(a machine.Action) {
 	if c.over {
 		c.broke("protocol", "%s follows Done", trace.Action(a))
@@ -54,7 +54,7 @@ func (c *checker) action(a machine.Action) {
 	}
 }
 
-// inPhase checks that the flight is open and in one of these phases.
+// inPhase checks that a batch is open and in one of these phases. It returns the batch.
 func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
 	f := c.p.find(of)
 	if f == nil {
@@ -143,7 +143,7 @@ func (c *checker) begin(f *machine.Flight) {
 	}
 }
 
-// entry checks one entry of a flight that begins.
+// entry checks one entry of a batch that begins.
 func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	m := h.delivery.Message
 	c.prove(h)
@@ -201,7 +201,7 @@ func (c *checker) run(a machine.Run) {
 	c.runs(a.Flight, a.Fresh)
 }
 
-// mayRun checks that no handler starts after a stop, or in a flight with an item of a revoked lane (case 10).
+// mayRun checks that no handler starts after a stop, or in a batch with an item of a revoked lane (case 10).
 func (c *checker) mayRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if c.stopping || c.lanes[e.Item.Lane].revoking {
@@ -248,7 +248,7 @@ func (c *checker) release(l source.Lane) {
 	}
 }
 
-// done checks the end of a life.
+// done checks the end of a process.
 func (c *checker) done(a machine.Done) {
 	c.over = true
 	if c.counts.Rerun > 0 && c.counts.Retried > 0 && c.counts.Duplicates > 0 {
@@ -278,7 +278,8 @@ func (c *checker) done(a machine.Done) {
 	c.halted(handOf(a.Item).delivery.Message)
 }
 
-// checkLeaving checks that a stop ends and a revoked lane is released once nothing of it is in progress (case 10).
+// checkLeaving checks that a stop ends, and that a revoked lane is released, as soon as no work is in progress
+// (case 10).
 func (c *checker) checkLeaving() {
 	if c.over || c.p.over {
 		return
@@ -298,8 +299,8 @@ func (c *checker) checkLeaving() {
 	}
 }
 
-// underWay returns a delivery that a revoked lane must wait for; nil if there is none: one in a flight, one that
-// is being settled, or a copy of one in a flight, which is settled with it.
+// underWay returns a delivery for which the release of a revoked lane must wait; nil if there is none. Such a
+// delivery is in a batch, is being settled, or is a copy of a delivery in a batch.
 func (c *checker) underWay(l *model.Lane) *handed {
 	for _, h := range c.hands {
 		if h.item.Lane != l.Current() || h.told || h.stale {
@@ -312,7 +313,8 @@ func (c *checker) underWay(l *model.Lane) *handed {
 	return nil
 }
 
-// flies reports whether an open flight contains a copy of the delivery, or a message with its previous identity.
+// flies reports whether an open batch contains a copy of the delivery, or a message with the same previous
+// identity.
 func (c *checker) flies(h *handed) bool {
 	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
 		for i := range f.of.Entries {
@@ -324,13 +326,14 @@ func (c *checker) flies(h *handed) bool {
 	})
 }
 
-// settlesFailed reports whether a Settle waits to be tried again.
+// settlesFailed reports whether a failed Settle must be repeated.
 func (c *checker) settlesFailed() bool {
 	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
 }
 
-// checkHeld compares what the machine reports to hold with the deliveries that it got and that are not settled
-// (law 11). During a stop or a revocation the machine decides when it drops items; checkLeaving checks the end.
+// checkHeld compares the number of deliveries that the machine reports with the number of unsettled deliveries
+// that the machine got (law 11). During a stop or a revocation, the machine may drop deliveries at any time;
+// checkLeaving checks the end.
 func (c *checker) checkHeld() {
 	if c.over || c.p.over || c.stopping || c.halting() {
 		return
@@ -343,7 +346,7 @@ func (c *checker) checkHeld() {
 		case h.stale && h.left, !h.stale && c.lanes[h.item.Lane].revoking:
 			return
 		case h.stale && h.flight == nil && !h.asked:
-			continue // dropped with its lane
+			continue // dropped together with its lane
 		}
 		messages++
 		bytes += int64(h.item.Size)
@@ -353,8 +356,8 @@ func (c *checker) checkHeld() {
 	}
 }
 
-// checkSize compares the capacity of the machine's queues with the limit, and the items that a step touched with
-// those that it could have moved (law 11).
+// checkSize compares the capacity of the machine's queues with the limit. It also compares the number of items
+// that a step touched with the number of items that the step could have moved (law 11).
 func (c *checker) checkSize(e machine.Event) {
 	size := c.p.machine.Size()
 	held, _ := c.p.machine.Unsettled()

@@ -10,32 +10,32 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// generations is the state of a rebuild in a world: a second set of identities and effects of the consumer, in a
-// generation of its own, to which the live processes switch.
+// generations is the state of a rebuild: a new generation gets a second set of identities and effects of the
+// consumer, and then the live processes switch to that generation.
 type generations struct {
-	// rebuild is the world of the processes that fill the new generation, live the other world, seen from there;
-	// nil if there is none.
+	// rebuild is the world of the processes that fill the new generation. live is set in that world, and is
+	// the world of the live processes. Without a rebuild both are nil.
 	rebuild, live *world
-	// active is the generation in which live processes must work; stores are the stores of both generations.
+	// active is the generation in which live processes must work. stores has the stores of both generations.
 	active int
 	stores []*model.Store
-	// closing: a switch is in progress, and no transaction opens in the active generation until it ends, or until
-	// that time.
+	// closing is true while a switch is in progress. Then no transaction may begin in the active generation,
+	// until the end of the switch or until the time until.
 	closing bool
 	until   time.Duration
-	// upTo is the position up to which the rebuild must be settled, by lane; nil if not known yet.
+	// upTo has, by lane, the position up to which the rebuild must be settled; nil if not known yet.
 	upTo []int
 }
 
-// rebuilds starts a rebuild after a while.
+// rebuilds starts a rebuild after some time.
 func (w *world) rebuilds() {
 	if w.Plan.Rebuilds {
 		w.after(w.choices.Wait(w.Plan.Span), w.beginRebuild)
 	}
 }
 
-// beginRebuild opens a generation. Separate processes read the whole history into it, and then new messages, until
-// the switch.
+// beginRebuild opens a new generation. Separate processes read the whole history into the generation, and then
+// new messages, until the switch.
 func (w *world) beginRebuild() {
 	if !w.Plan.Rebuilds || w.rebuild != nil || w.finished {
 		return
@@ -57,7 +57,7 @@ func (w *world) beginRebuild() {
 			l.Log = append(l.Log, &model.Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log), Produced: at})
 			w.agenda.Add(at, r.poke)
 		}
-		for i := range of.Before { // effects from before the run
+		for i := range of.Before { // effects from the time before the run
 			l.Log[i].Produced = w.now
 		}
 	}
@@ -71,7 +71,7 @@ func (w *world) beginRebuild() {
 	w.after(w.choices.Wait(w.Plan.Span), w.trySwitch)
 }
 
-// rebuildGoesOn reports whether a rebuild is planned and the switch has not happened.
+// rebuildGoesOn reports whether a rebuild is planned whose switch has not happened yet.
 func (w *world) rebuildGoesOn() bool {
 	switch {
 	case w.live != nil:
@@ -82,7 +82,7 @@ func (w *world) rebuildGoesOn() bool {
 	return w.rebuild == nil || !w.rebuild.over || len(w.rebuild.living()) > 0
 }
 
-// trySwitch closes the active generation, and continues when no transaction is open in it.
+// trySwitch closes the active generation. The switch continues when no transaction is open in that generation.
 func (w *world) trySwitch() {
 	switch {
 	case w.active > 0 || w.finished || w.law != nil:
@@ -98,7 +98,7 @@ func (w *world) trySwitch() {
 	}
 }
 
-// goOnSwitch checks whether the rebuild has caught up with the live processes, and then switches.
+// goOnSwitch checks whether the rebuild has caught up with the live processes. If it has, goOnSwitch switches.
 func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
@@ -110,7 +110,7 @@ func (w *world) goOnSwitch() {
 		w.reopen()
 	case !w.store.Down && w.mayActivate():
 		w.activate()
-		if !w.calm && w.choices.Chance(4) { // a repeated switch finds that it has happened
+		if !w.calm && w.choices.Chance(4) { // the switch is repeated, and finds that it has happened already
 			w.coverage.Add("fault", "answer to a switch lost")
 			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
@@ -119,15 +119,15 @@ func (w *world) goOnSwitch() {
 	}
 }
 
-// reopen undoes a switch that has not happened; it is tried again later.
+// reopen gives up a switch that has not happened. Another attempt follows later.
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
 	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
-// mayActivate reports whether no transaction is open in the active generation, and everything that was in the log
-// then is settled in the new one.
+// mayActivate reports whether the switch may happen: no transaction is open in the active generation, and all
+// messages that were in the log then are settled in the new generation.
 func (w *world) mayActivate() bool {
 	if len(w.store.Open) > 0 {
 		return false
@@ -151,7 +151,7 @@ func (w *world) mayActivate() bool {
 	return true
 }
 
-// activate switches: from now on the live processes work in the new generation.
+// activate makes the switch: from now on the live processes work in the new generation.
 func (w *world) activate() {
 	r := w.rebuild
 	w.fault("the new generation is switched to", "")
@@ -165,8 +165,8 @@ func (w *world) activate() {
 	w.after(time.Microsecond, w.wrapUp)
 }
 
-// closedOut reports whether a flight must not open a transaction: a switch is in progress, or one has happened
-// since the flight was created. Its process learns of that.
+// closedOut reports whether a batch must not begin a transaction, because a switch is in progress or has
+// happened since the batch was created. In the latter case, the process of the batch learns of the switch.
 func (f *flight) closedOut() bool {
 	w, p := f.p.w, f.p
 	switch {
@@ -181,7 +181,7 @@ func (f *flight) closedOut() bool {
 	return false
 }
 
-// within calls do in the generation of a flight.
+// within calls do in the generation of a batch.
 func (f *flight) within(do func()) {
 	w := f.p.w
 	if w.stores == nil {
@@ -196,12 +196,12 @@ func (f *flight) within(do func()) {
 	}
 }
 
-// storeOf returns the generation in which a delivery's end was committed.
+// storeOf returns the store of the generation in which the end of a delivery was committed.
 func (c *checker) storeOf(h *handed) *model.Store {
 	last := c.p.last
 	switch {
 	case h.in != nil:
-	case last != nil && last.store != nil: // it rode on another
+	case last != nil && last.store != nil: // the delivery ended together with its copy
 		h.in = last.store
 	default:
 		h.in = c.w.store
@@ -209,7 +209,7 @@ func (c *checker) storeOf(h *handed) *model.Store {
 	return h.in
 }
 
-// inItsStore calls do in the generation in which a delivery's end was committed.
+// inItsStore calls do in the generation in which the end of a delivery was committed.
 func (c *checker) inItsStore(h *handed, do func()) {
 	if c.w.stores == nil {
 		do()
@@ -221,7 +221,7 @@ func (c *checker) inItsStore(h *handed, do func()) {
 	c.w.store = is
 }
 
-// knownToActive checks that the active generation knows what is settled after a switch (G2).
+// knownToActive checks that after a switch the new generation knows a settled message (G2).
 func (c *checker) knownToActive(h *handed) {
 	w, m := c.w, h.delivery.Message
 	if w.active == 0 {
@@ -233,7 +233,7 @@ func (c *checker) knownToActive(h *handed) {
 	}
 }
 
-// inActive checks that no flight commits in a generation that is no longer active (G2).
+// inActive checks that no batch commits in a generation that is no longer active (G2).
 func (c *checker) inActive(f *flight) {
 	if w := c.w; w.active > 0 && f.generation != w.active {
 		w.broke("G2", "f%d of a process that has slept commits in the generation that was active", f.of.Number)
@@ -257,8 +257,8 @@ func (w *world) skippedOnly(m *model.Message) bool {
 	return m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip
 }
 
-// checkProjection compares the effects of the new generation with those of the old one at the end: a message that
-// can only succeed was applied in both (G2).
+// checkProjection compares the effects of both generations at the end. A message that can only succeed must
+// have been applied in both (G2).
 func (w *world) checkProjection() {
 	if w.active == 0 {
 		return

@@ -9,16 +9,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// replay is a replay that runs beside the live processes.
+// replay is a replay that runs at the same time as the live processes.
 type replay struct {
 	begun, done bool
 	lanes       []*model.Lane
-	// foreseen is the prediction for each delivery.
+	// foreseen has the prediction for each delivery.
 	foreseen map[*model.Delivery]prediction
 }
 
-// drawHistory hides the beginning of each lane from the live processes, like a consumer group that starts later or
-// whose offsets were moved. Many of these messages were applied before; a replay applies the rest.
+// drawHistory hides the beginning of each lane from the live processes. This corresponds to a consumer group
+// that starts later, or whose offsets were moved. Many of the hidden messages were applied before; a replay
+// applies the others.
 func (w *world) drawHistory() {
 	if !w.Plan.Again && !w.Plan.Rebuilds {
 		return
@@ -41,7 +42,7 @@ func (w *world) drawHistory() {
 	}
 }
 
-// drawFormerEffect marks a message as applied before the run.
+// drawFormerEffect draws whether a message was applied before the run.
 func (w *world) drawFormerEffect(m *model.Message) {
 	known := m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Steps > 0 || w.store.Judge(m.ID, m.Print).Kind != store.Fresh || !w.formerlyFree(m)
 	if known || m.Version > 0 && !w.isNext(m) || !w.choices.Flip() {
@@ -55,14 +56,14 @@ func (w *world) drawFormerEffect(m *model.Message) {
 	w.write(m, store.Applied)
 }
 
-// readsAgain starts a replay after a while.
+// readsAgain starts a replay after some time.
 func (w *world) readsAgain() {
 	if w.Plan.Again {
 		w.after(w.choices.Wait(w.Plan.Span), w.beginReplay)
 	}
 }
 
-// beginReplay plans a replay of the history up to its current end, and starts it.
+// beginReplay plans a replay of the history, up to its current end, and starts the replay.
 func (w *world) beginReplay() {
 	r := &w.replay
 	if !w.Plan.Again || r.begun || w.finished {
@@ -91,10 +92,10 @@ func (w *world) beginReplay() {
 	}
 }
 
-// reads reports whether the process reads the history again.
+// reads reports whether the process runs a replay.
 func (p *process) reads() bool { return p.seat >= p.w.Plan.Processes }
 
-// takers returns the processes to which a lane can be assigned.
+// takers returns the processes that may get a lane.
 func (w *world) takers(l *model.Lane) []*process {
 	there := w.living()
 	if w.Plan.Again {
@@ -103,8 +104,8 @@ func (w *world) takers(l *model.Lane) []*process {
 	return there
 }
 
-// storePositions stores the settled positions of the lanes that a process reads again, a little later. A process
-// that continues the replay starts there.
+// storePositions stores, after a short time, how far the lanes of a replay are settled. The next process of
+// the replay continues at these positions.
 func (p *process) storePositions() {
 	if !p.reads() {
 		return
@@ -125,7 +126,7 @@ func (p *process) storePositions() {
 	})
 }
 
-// endReplay ends a replay that has read everything.
+// endReplay ends a replay that has read all its messages.
 func (w *world) endReplay() {
 	r := &w.replay
 	if r.done || slices.ContainsFunc(r.lanes, func(l *model.Lane) bool { return l.Stored < len(l.Log) }) {
@@ -136,10 +137,11 @@ func (w *world) endReplay() {
 	w.wrapUp()
 }
 
-// stillReplays reports whether a replay is planned that has not ended.
+// stillReplays reports whether a planned replay has not ended yet.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// quiet reports whether an entry belongs to a replay without effects, or was left in the inbox by one.
+// quiet reports whether an entry belongs to a replay without effects. This includes rows that such a replay
+// wrote.
 func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet
@@ -147,21 +149,21 @@ func (f *flight) quiet(entry int) bool {
 	return f.p.reads() && f.p.w.Plan.Quiet
 }
 
-// prediction is a prediction for a delivery: the verdict on its mark, as long as nothing else changes its
-// identity.
+// prediction is the expected verdict on a delivery of a replay. It holds as long as no other process changes
+// the identity.
 type prediction struct {
-	// kinds are the predicted verdicts, by the version of the fingerprint.
+	// kinds are the expected verdicts, by version of the fingerprint.
 	kinds map[uint8]store.VerdictKind
-	// changes and low are the store's counters at the time of the plan.
+	// changes and low are the values of the store when the replay was planned.
 	changes int
 	low     time.Duration
 }
 
-// foresee predicts the outcome of each delivery that will be read.
+// foresee predicts the verdict on each delivery of the replay.
 func (w *world) foresee() {
 	r := &w.replay
 	r.foreseen = map[*model.Delivery]prediction{}
-	lanesOf := map[string]int{} // the number of lanes by identity
+	lanesOf := map[string]int{} // number of lanes by identity
 	for _, l := range r.lanes {
 		for id := range l.Identities() {
 			lanesOf[id]++
@@ -173,7 +175,7 @@ func (w *world) foresee() {
 			m := d.Message
 			before, copied := first[m.ID]
 			if m.Refused != "" || m.Version > 0 || m.Former != "" || lanesOf[m.ID] > 1 || copied && before != m.Print {
-				continue // it is unknown which copy comes first, and with which version
+				continue // it is not known which copy comes first, and with which version of the fingerprint
 			}
 			first[m.ID] = m.Print
 			r.foreseen[d] = prediction{w.foreseeOne(m, copied), w.store.Changes[m.ID], w.store.Low}
@@ -181,7 +183,7 @@ func (w *world) foresee() {
 	}
 }
 
-// foreseeOne predicts the verdict on a message's mark, by the version of its fingerprint.
+// foreseeOne predicts the verdicts on a message, by version of the fingerprint.
 func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.VerdictKind {
 	kinds := map[uint8]store.VerdictKind{}
 	for rule := range uint8(2) {
@@ -215,8 +217,8 @@ func (w *world) checkOffsets() {
 	}
 }
 
-// asForeseen checks that a replay gets the predicted verdicts if no live process has changed the identity since
-// (G4).
+// asForeseen checks that a replay gets the predicted verdicts, unless a live process has changed the identity
+// since (G4).
 func (f *flight) asForeseen() {
 	w := f.p.w
 	for i, e := range f.of.Entries {
@@ -236,7 +238,7 @@ func (f *flight) asForeseen() {
 	}
 }
 
-// keepsIdentity checks that a message that a replay applies is the message that the producer sent (law 14).
+// keepsIdentity checks that a replay applies a message with the identity that the producer gave it (law 14).
 func (c *checker) keepsIdentity(f *flight, x model.Effect) {
 	w, m, number := c.w, x.Message, x.Message.Number
 	if first, before := w.tookBy[number]; before && first != m.ID {

@@ -1,19 +1,20 @@
-// Package simulator tests the machine. The package runs one or two real machines in a simulated world: a source with
-// lanes, a store with transactions that the machines share, handlers that misbehave, and a virtual clock. The seed
-// makes every choice, so a seed always gives the same history, byte for byte.
+// Package simulator tests the machine. The package runs one or two real machines in a simulated world: a
+// source with lanes, a store with transactions that the machines share, handlers that misbehave, and a virtual
+// clock. All decisions depend on the seed, so a seed always gives the same history, byte for byte.
 //
-// A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are assigned
-// and revoked, a store that is slow or down, a process that is frozen and gets all events late. In the second phase no
-// faults happen. The machines, restarted if necessary, must then settle every delivery.
+// A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are
+// assigned and revoked, a store that is slow or down, a process that is frozen and gets all events late. In
+// the second phase no faults happen. The machines, restarted if necessary, must then settle every delivery.
 //
-// Some seeds also have replays: a separate process reads the history again, operators retry parked rows, or a rebuild
-// fills a new generation, and the live processes switch to it. In other seeds persons act on several rows of one
-// identity, or the store's clock is hours ahead or behind for a while.
+// Some seeds also have replays: a separate process reads the history again, operators retry parked rows, or a
+// rebuild fills a new generation, and the live processes switch to that generation. In other seeds persons act
+// on several rows of one identity, or the store's clock is wrong by hours for some time.
 //
 // A checker compares each step with the laws of docs/internals/numbers.md. A violation names the law.
 //
-// Every decision is a number from chance.Choices, and zero is always the harmless choice. Shrink makes a history that
-// breaks a law shorter: it removes numbers from the list, or sets them to zero, as long as the law stays broken.
+// Every decision is a number from chance.Choices, and zero always stands for the harmless decision. Shrink
+// makes a history that breaks a law shorter: it removes numbers from the list, or sets them to zero, as long
+// as the law stays broken.
 package simulator
 
 import (
@@ -32,18 +33,18 @@ import (
 
 // Result is the result of a run.
 type Result struct {
-	// Steps counts the events of the machines, Faults the faults of the world, and Lives the machines that were
-	// started.
+	// Steps is the number of events of the machines, Faults the number of faults, and Lives the number of
+	// started processes.
 	Steps, Faults, Lives int
-	// Broken is the first violation of a law, nil if there is none.
+	// Broken is the first violation of a law; nil if there is none.
 	Broken *Violation
-	// History is the history as text, if Run was asked for it.
+	// History is the history as text; empty unless Run was called with history.
 	History  string
 	Coverage trace.Coverage
 	choices  []uint32
 }
 
-// Run simulates a seed with machines from make. With history, the result has the history as text.
+// Run simulates a seed, with machines from make. If history is true, the result has the history as text.
 func Run(seed uint64, make Maker, history bool) Result {
 	return simulate(chance.FromSeed(seed), make, history)
 }
@@ -60,7 +61,7 @@ func newWorld(c *chance.Choices, make Maker) *world {
 	return &world{shared: &shared{choices: c, coverage: trace.Coverage{}, mostSteps: mostSteps}, make: make}
 }
 
-// result runs the world to its end.
+// result runs the world until its end and returns the result.
 func (w *world) result() Result {
 	w.start()
 	w.run()
@@ -71,8 +72,8 @@ func (w *world) result() Result {
 	return r
 }
 
-// Shrink looks for a shorter run that breaks the same law as the run of the seed, with at most tries tries. Shrink
-// returns the shortest run that it found, and its number of decisions.
+// Shrink looks for a shorter run that breaks the same law as the run of the seed. It makes at most tries
+// attempts. Shrink returns the shortest run, and the number of decisions in that run.
 func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	first := Run(seed, make, false)
 	if first.Broken == nil {
@@ -95,22 +96,23 @@ func Tail(history string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines-1):], "")
 }
 
-// Violation says that a run broke a law.
+// Violation describes how a run broke a law.
 type Violation struct {
 	// Law is the name of the law: "law 2", "protocol", ...
 	Law string
 	// Text describes what the checker saw.
 	Text string
-	// form is the format string of Text, by which Like compares violations.
+	// form is the format string of Text. Like compares it.
 	form string
 }
 
-// Like reports whether two violations differ only in the particulars of their texts.
+// Like reports whether two violations are of the same kind: their texts differ only in details.
 func (v *Violation) Like(other *Violation) bool { return v.form == other.form }
 
 func (v *Violation) Error() string { return v.Law + ": " + v.Text }
 
-// shared is the state that the worlds of a run share: those of the consumer, its sender and a rebuild.
+// shared is the state that all worlds of a run share: the worlds of the consumer, of its sender and of a
+// rebuild.
 type shared struct {
 	choices  *chance.Choices
 	agenda   chance.Agenda
@@ -119,64 +121,64 @@ type shared struct {
 	coverage trace.Coverage
 
 	steps, faults, lives int
-	mostSteps            int // of one life
-	// still counts the steps since time passed last.
+	mostSteps            int // limit for one process
+	// still is the number of steps since time last passed.
 	still int
 	calm  bool
-	quiet bool // no more faults happen; those that have no end stay
-	// calmEnds is the time at which the run must have ended.
+	quiet bool // true if no more faults happen; a fault without an end stays
+	// calmEnds is the time by which the run must have ended.
 	calmEnds time.Duration
 	finished bool
 	armed    crash
 	law      *Violation
 }
 
-// world is everything around the machine.
+// world is everything around the machines of one consumer.
 type world struct {
 	*shared
 	script.Script
 	make     Maker
 	store    *model.Store
 	provider *provider
-	seats    []*process // the processes; nil between two lives of one
-	there    []*process // what living returned last
-	halts    int        // lives that a message ended
+	seats    []*process // nil if a process has ended and the next has not started
+	there    []*process // the last result of living
+	halts    int        // number of processes that a message has halted
 	tokens   uint64
-	// inboxLane is the lane of claims, for the checker.
+	// inboxLane is the lane of claimed messages, for the checker.
 	inboxLane *model.Lane
-	// ledger has the last version of each stream that took effect or was skipped.
+	// ledger has, for each stream, the last version that took effect or was skipped.
 	ledger map[string]int64
 
-	// sender is the world of the sender of the intents that are written in this world; nil if there is none. main
-	// is set in the world of a sender, and is the world of its intents. over: the world has ended.
+	// sender is the world of the consumer that sends the intents of this world; nil if there is none. In the
+	// world of a sender, main is the world that writes the intents. over is true if the world has ended.
 	sender, main *world
 	over         bool
-	// ids maps causes to the ids of their intents, causes maps the ids back. past has the identities that took
-	// effect outside of the run's processes (all three the checker's).
+	// ids maps causes to the ids of their intents, and causes maps these ids to causes. past has the
+	// identities that took effect outside of the run's processes. All three are for the checker.
 	ids    map[cause]string
 	causes map[string]cause
 	past   map[string]bool
 
-	// replay is the state of the replay. acts are the recorded acts of persons. tookBy maps the number of a
-	// message to the identity under which it took effect (the checker's).
+	// replay is the state of the replay. acts are the audit records of persons' actions. tookBy maps the
+	// number of a message to the identity under which the message took effect (for the checker).
 	replay replay
 	generations
 	acts      []act
 	operating operating
 	tookBy    map[int]string
-	// passedBy has the identities of the deliveries before the first one that live processes get.
+	// passedBy has the identities of the deliveries that are hidden from the live processes.
 	passedBy map[string]bool
 }
 
-// Limits of one life. A machine that exceeds them is in an endless loop. The number of lives is only limited by time: a
-// machine that ends idle, while a newer release's messages are held, starts again every half second, for minutes, and
-// gets the whole log each time.
+// Limits for one process. A machine that exceeds them is in an endless loop. The number of processes has no
+// limit: a machine that ends idle, while it holds messages of a newer release, starts again every half second,
+// for minutes, and gets the whole log each time.
 const (
 	mostSteps = 60_000
 	mostStill = 5_000
 )
 
-// broke records that a law is broken. Only the first violation of a run counts.
+// broke records a broken law. Only the first violation of a run counts.
 func (w *world) broke(law, format string, args ...any) {
 	if w.law == nil {
 		w.law = &Violation{law, fmt.Sprintf(format, args...), format}
@@ -184,14 +186,14 @@ func (w *world) broke(law, format string, args ...any) {
 	}
 }
 
-// note adds a line to the history that is not a step.
+// note adds a line to the history.
 func (w *world) note(format string, args ...any) {
 	if w.history != nil {
 		w.history.Line(w.now, "    "+format, args...)
 	}
 }
 
-// fault counts a fault that the world makes, and adds it to the history.
+// fault counts a fault of the world, and adds a line to the history.
 func (w *world) fault(name, format string, args ...any) {
 	w.faults++
 	w.coverage.Add("fault", name)
@@ -200,19 +202,19 @@ func (w *world) fault(name, format string, args ...any) {
 	}
 }
 
-// hurt decides whether a fault of this kind happens now.
+// hurt draws whether a fault of this kind happens now.
 func (w *world) hurt(kind plan.Trouble) bool {
 	return !w.calm && !w.quiet && w.Plan.Has[kind] && w.choices.Chance(w.Plan.Rate)
 }
 
-// after adds an occurrence to the agenda, after a wait.
+// after schedules a function after a wait.
 func (w *world) after(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
-// arose counts that a situation arose in which a law could have been broken. Otherwise the law was not tested (trap
-// T107).
+// arose counts a situation in which the law could have been broken. If no such situation arises in any run,
+// the law was not tested (trap T107).
 func (w *world) arose(law string) { w.coverage.Add("law", law) }
 
-// run processes the agenda until the end, or until a law is broken.
+// run processes the events of the agenda until the end of the run, or until a law is broken.
 func (w *world) run() {
 	for w.law == nil && !w.finished {
 		if w.agenda.Len() == 0 {
@@ -231,7 +233,7 @@ func (w *world) run() {
 	}
 }
 
-// unfinished returns a text about the messages that are not settled.
+// unfinished returns a text about the unsettled messages.
 func (w *world) unfinished() string {
 	if w.over && w.sender != nil {
 		return "of the sender: " + w.sender.unfinished()
@@ -254,10 +256,10 @@ func (w *world) unfinished() string {
 	return "everything is settled"
 }
 
-// allDone reports whether everything in the source and in the inbox is settled.
+// allDone reports whether all messages in the source and in the inbox are settled.
 func (w *world) allDone() bool { return w.Source.AllSettled() && !w.store.AnyWaits() && !w.goesOnFor() }
 
-// start draws the plan, opens the world, and adds the first occurrences.
+// start draws the plan, opens the world, and schedules the first events.
 func (w *world) start() {
 	w.Plan = plan.Draw(w.choices)
 	w.open()

@@ -86,7 +86,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// spoiler is a machine whose actions are changed before they are carried out.
+// spoiler is a machine that changes its actions before they are carried out.
 type spoiler struct {
 	*machine.Machine
 	spoil func(*spoiler, machine.Action) []machine.Action

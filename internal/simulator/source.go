@@ -11,17 +11,17 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// handed is a delivery, or the message of a claim, that a process holds.
+// handed is a delivery or a claimed message that a process has.
 type handed struct {
 	delivery *model.Delivery
 	item     *machine.Item
 	arrival  int
-	claim    *model.Claim // nil: the source delivered it
+	claim    *model.Claim // nil if the source delivered the message
 
 	handState
 }
 
-// poke checks whether running fetches can be answered.
+// poke checks which fetches in progress can return now.
 func (w *world) poke() {
 	for _, p := range w.living() {
 		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.Source.Available(p, w.now) {
@@ -36,11 +36,11 @@ func (w *world) poke() {
 	}
 }
 
-// ends reports whether the source can report its end.
+// ends reports whether the source can report its end now.
 func (w *world) ends() bool { return w.calm && w.Plan.Ends && w.Source.Exhausted() }
 
-// answerFetch takes deliveries from the source and passes them to the machine a little later. The machine must handle
-// what happened to the lanes in between.
+// answerFetch takes deliveries from the source, and passes them to the machine after a short time. In between,
+// lanes may change, and the machine must handle that.
 func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch
@@ -53,7 +53,7 @@ func (p *process) answerFetch() {
 	}
 	if w.hurt(plan.TroubleFetch) {
 		answer := machine.Fetched{Failed: true}
-		if w.choices.Flip() { // after it has taken some
+		if w.choices.Flip() { // some deliveries were taken before the fetch failed
 			answer.Items = p.take(f.most)
 		}
 		w.fault("fetch fails", "")
@@ -83,7 +83,7 @@ func (p *process) fetched(e machine.Fetched) {
 	p.feed(e)
 }
 
-// take takes deliveries up to the bound, and at least one if there is any.
+// take takes deliveries up to a limit, but at least one if the source has any.
 func (p *process) take(most machine.Fetch) []*machine.Item {
 	w := p.w
 	var items []*machine.Item
@@ -139,7 +139,7 @@ func (w *world) flow(a machine.Flow) {
 	}
 }
 
-// settle settles deliveries in the source.
+// settle settles deliveries in the source, and answers the machine.
 func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
@@ -160,7 +160,7 @@ func (p *process) settle(a *machine.Settle) {
 	})
 }
 
-// wrapUp stops machines that would wait for more when everything is settled.
+// wrapUp stops the machines when everything is settled. Otherwise they would wait for more messages.
 func (w *world) wrapUp() {
 	if !w.calm || w.Plan.Ends || w.Plan.Config.IdleExit > 0 || !w.allDone() {
 		return
@@ -174,8 +174,8 @@ func (w *world) wrapUp() {
 	}
 }
 
-// tellSource settles deliveries in the source and returns the ones that it reports as left. Some of these were settled
-// nevertheless.
+// tellSource settles deliveries in the source. It returns the deliveries that it reports as not settled; some
+// of these are settled nevertheless.
 func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
 	failing := w.hurt(plan.TroubleSettle)
@@ -226,7 +226,7 @@ func (p *process) askIdle() {
 	p.later(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
 }
 
-// saysIdle passes the answer of the source to the machine.
+// saysIdle passes the answer of source.Info.Idle to the machine.
 func (p *process) saysIdle(f *fetching) {
 	if p.fetch != f || !f.asking {
 		return
@@ -235,14 +235,17 @@ func (p *process) saysIdle(f *fetching) {
 	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
 }
 
-// asked is the checker's state about the last Fetch.
+// asked is what the checker knows about the last Fetch.
 type asked struct {
-	// canceled: the machine cancelled the running Fetch. ends: it did so because the run is to end.
+	// canceled is true if the machine cancelled the Fetch in progress. ends is true if the machine did so in
+	// order to end idle.
 	canceled, ends bool
-	// empty: the source returned nothing at the time at, had no more, and had to report that.
+	// empty is true if the Fetch that was cancelled in order to end idle returned nothing at the time at, and
+	// the source had no more messages.
 	empty bool
 	at    time.Duration
-	// more is the last time at which the source had more; ever reports whether it had.
+	// more is the last time when the source reported that it has more messages. ever is true if it ever
+	// reported that.
 	more time.Duration
 	ever bool
 }
@@ -266,14 +269,14 @@ func (c *checker) cancel(a machine.CancelFetch) {
 	s.canceled, s.ends = true, a.Idle
 }
 
-// answered is called before the machine gets the answer of a Fetch.
+// answered is called before the machine gets the result of a Fetch.
 func (c *checker) answered(e machine.Fetched) {
 	s := &c.asked
 	s.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && s.ends
 	s.at = c.w.now
 	if e.More {
 		s.more, s.ever = c.w.now, true
-		c.claims.news++ // that may be in the inbox
+		c.claims.news++ // the further messages may be in the inbox
 		c.w.coverage.Add("fault", "source has more when a run would end")
 	}
 	if len(e.Items) == 0 && s.canceled && !s.ends && !c.stopping && c.p.config.IdleExit > 0 {
@@ -282,21 +285,22 @@ func (c *checker) answered(e machine.Fetched) {
 	s.canceled, s.ends = false, false
 }
 
-// checkAsking checks that a stop also ends a call of source.Info.Idle, so that the stop does not wait for its answer
-// (case 10).
+// checkAsking checks that a stop also ends a call of source.Info.Idle. Otherwise the stop would wait for the
+// answer of the source (case 10).
 func (c *checker) checkAsking() {
 	if !c.over && c.stopping && c.fetching && c.asked.ends {
 		c.broke("case 10", "the machine stops, and the source is still asked whether it has more")
 	}
 }
 
-// idle checks that a run that ends idle ends because of the end of the source, or because of the source's answer.
+// idle checks that a process ends idle only because the source has ended, or because the source said that it
+// has no more messages.
 func (c *checker) idle() {
 	messages, bytes := c.unsettled()
 	conf := c.p.config
 	switch {
 	case c.sourceEnded:
-	case (messages >= conf.MaxMessages || bytes >= conf.MaxBytes) && conf.IdleExit > 0: // nothing is fetched
+	case (messages >= conf.MaxMessages || bytes >= conf.MaxBytes) && conf.IdleExit > 0: // while memory is full, nothing is fetched
 	case conf.IdleExit == 0 || c.p.time() < conf.IdleExit:
 		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), conf.IdleExit)
 	case !c.asked.empty:

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// line is a lane or a key that keeps an order.
+// line identifies messages that are processed in order: all messages of a lane, or of a key.
 type line struct {
 	lane  source.Lane
 	route uint64
 }
 
-// lineOf returns the line of an item; false if it has no order.
+// lineOf returns the line of an item. The result is false if the item has no order.
 func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	switch {
 	case it.Claim != nil:
@@ -29,45 +29,46 @@ func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	return line{}, false
 }
 
-// inLine reports whether a delivery blocks later deliveries of this route in its lane.
+// inLine reports whether a delivery blocks later deliveries of its lane that have this route.
 func (c *checker) inLine(before *model.Delivery, route uint64) bool {
 	return c.p.config.Lanes == machine.Partition || before.Message.Route == route
 }
 
-// tries is the checker's count of the runs of a message's handler.
+// tries is what the checker knows about the attempts of a message.
 type tries struct {
 	// attempts is the number of charged attempts.
 	attempts int
-	// alone: its next attempt must be alone in its flight.
+	// alone is true if the message must be alone in its next batch.
 	alone bool
-	// unwritten: the store rejected its row, and its handler did not run.
+	// unwritten is true if the store rejected the row of the message, and its handler did not run.
 	unwritten bool
-	// waitsInInbox: its delay is longer than memory may hold it.
+	// waitsInInbox is true if the delay of the message is too long to wait in memory.
 	waitsInInbox bool
-	// doubt: a commit of unknown outcome may have marked it.
+	// doubt is true if a commit with an unknown outcome may have written the marker.
 	doubt bool
-	// stepInDoubt: with doubt, as a step that is not the last.
+	// stepInDoubt is true if that commit ended a step that is not the last step.
 	stepInDoubt bool
-	// mustTry: it failed permanently while the breaker was open, and must be tried again.
+	// mustTry is true if the message failed permanently while the breaker was open. It must be tried again.
 	mustTry bool
-	// undone: its handler succeeded and was rolled back with its flight; again: its next run is a further attempt.
+	// undone is true if the handler succeeded and was rolled back with its batch. again is true if the next
+	// run counts as a further attempt.
 	undone, again bool
-	// ran: its handler has started once.
+	// ran is true if the handler has started at least once.
 	ran bool
-	// worker is 1 more than the number of its last worker; 0 if none.
+	// worker is the number of the last worker plus 1; 0 if there was none.
 	worker int
-	// expected is how it must end after the commit of its flight.
+	// expected is how the message must end after the commit of its batch.
 	expected source.End
 }
 
-// pause is the delay of a worker after contention.
+// pause is the delay of a worker after lock contention.
 type pause struct {
-	at   time.Duration // time of the contention; the next flight must begin later
-	most int           // maximum number of entries of the next flight; 0: no limit
+	at   time.Duration // time of the contention; the next batch must begin later
+	most int           // largest number of entries in the next batch; 0 means no limit
 }
 
-// charge counts the attempt of a flight that was rolled back or rejected, and finds the message that the machine
-// must blame: the single entry that can be named.
+// charge counts the attempt in a batch that was rolled back or rejected. It finds the message that the machine
+// must charge: the only entry that can have caused the failure.
 func (c *checker) charge(f *flight, e machine.Ended) {
 	if e.Outcome != store.NotCommitted {
 		return
@@ -87,7 +88,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		return
 	}
 	if c.p.config.Unmarked && f.failed && f.failure.Decision == semel.DecideDuplicate && h.stale {
-		c.count(source.EndDuplicate) // without markers it has ended, and its lane is lost
+		c.count(source.EndDuplicate) // without markers the message has ended, and its lane is lost
 	}
 	if f.failed && f.failure.Free {
 		return
@@ -107,7 +108,7 @@ func (c *checker) undone(f *flight) {
 	}
 }
 
-// before returns the attempts that a claimed row had.
+// before returns the number of attempts that a claimed row had before this process.
 func (h *handed) before() int {
 	if h.claim == nil {
 		return 0
@@ -115,7 +116,7 @@ func (h *handed) before() int {
 	return h.item.Claim.Attempts
 }
 
-// attemptsWith returns the attempts of a row that is written when an entry ends.
+// attemptsWith returns the number of attempts that the row must have when the entry ends with this outcome.
 func (h *handed) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1
@@ -141,7 +142,8 @@ func (c *checker) runs(f *machine.Flight, fresh []int) {
 	}
 }
 
-// culprit returns the index of the entry to blame; -1 if none, or if it is unknown.
+// culprit returns the index of the entry that caused the failure of the batch. It returns -1 if no entry did,
+// or if it is unknown which.
 func (f *flight) culprit(e machine.Ended) int {
 	class := e.Class
 	if f.failed {
@@ -172,7 +174,7 @@ func (c *checker) charged(h *handed, told int) {
 	}
 }
 
-// company checks that a message is alone in its next attempt (case 1).
+// company checks that a message that must be alone is alone in its batch (case 1).
 func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	if !h.alone || e.As != machine.AsApplied {
 		return
@@ -183,12 +185,12 @@ func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 }
 
-// contended is called when a flight ended without a message to blame.
+// contended is called when a batch ended without an entry that caused the failure.
 func (c *checker) contended(f *machine.Flight, most int) {
 	c.pauses[f.Worker] = pause{c.w.now, most}
 }
 
-// paused checks that a worker waits after contention, and tries fewer entries at once (case 2).
+// paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
 func (c *checker) paused(f *machine.Flight) {
 	p, there := c.pauses[f.Worker]
 	if !there {
@@ -204,7 +206,8 @@ func (c *checker) paused(f *machine.Flight) {
 	}
 }
 
-// keyed checks that messages of one key are never in two flights at once, unless the lane keeps the order.
+// keyed checks that two open batches never contain messages of one key, unless the whole lane is processed in
+// order.
 func (c *checker) keyed(f *machine.Flight) {
 	if c.p.config.Lanes == machine.Partition {
 		return
@@ -224,15 +227,16 @@ func (c *checker) keyed(f *machine.Flight) {
 	}
 }
 
-// suspicion is what the checker knows of a message that was alone when contention or the store ended its
-// transaction (case 1). suspicion is the machine's rule, computed from the machine's events.
+// suspicion is what the checker knows about a message that was alone in a batch when lock contention, or the
+// store, ended the transaction (case 1). The checker computes it from the events, with the same rule as the
+// machine.
 type suspicion struct {
 	raised           bool
 	commits, outages int
 	proven, enough   int
 }
 
-// suspect is called when the machine learns how a flight ended.
+// suspect is called when the machine is told how a batch ended.
 func (c *checker) suspect(f *flight, e machine.Ended) {
 	class, enough, outside := e.Class, 2, e.Outside
 	switch {
@@ -253,7 +257,8 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 	s.raised, s.enough, s.commits, s.outages = true, enough, c.commits, c.outages
 }
 
-// prove decides whether the last failure of h counts, once the item appears again.
+// prove decides whether the last failure of h counts as an attempt. It is called when the item occurs in an
+// action again.
 func (c *checker) prove(h *handed) {
 	s := &h.suspicion
 	switch {
@@ -274,7 +279,8 @@ func (c *checker) prove(h *handed) {
 	}
 }
 
-// proveBeforeRun checks that a suspected message runs only after it is known whether the store otherwise works.
+// proveBeforeRun checks that a suspected message runs again only after it is known whether the store works for
+// other messages.
 func (c *checker) proveBeforeRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if h := handOf(e.Item); h.suspicion.raised {

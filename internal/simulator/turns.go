@@ -12,24 +12,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// turn is what the checker knows of a version that is not the next of its stream.
+// turn is what the checker knows about a message whose version is not the next of its stream.
 type turn struct {
-	// out: the store has reported that.
+	// out is true if the store has reported that the version is not the next one.
 	out bool
-	// must is how its next flight must mark it; 0 if it may be marked again normally. reason is the reason in its
-	// row.
+	// must is the outcome that the message must have in its next batch; 0 if the message may run again. reason
+	// is the reason that its row must have.
 	must   machine.As
 	reason semel.Reason
-	// after is how long it must wait.
+	// after is how long the message must wait.
 	after time.Duration
 }
 
-// early reports whether a version is out of turn, or whether the message is too old.
+// early reports whether a message must not run now: because its version is not the next, because it must wait
+// for an earlier message, or because it is too old.
 func early(v store.Verdict) bool {
 	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }
 
-// outOfTurn is called when the machine learns that an entry is out of turn.
+// outOfTurn is called when the machine is told that an entry must not run now.
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
@@ -63,8 +64,8 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	}
 }
 
-// passedInVain reports whether a trimmed mark of the flight would have moved a message's stream to its version or
-// beyond.
+// passedInVain reports whether a marker that the batch removed again would have moved the stream of m to its
+// version or beyond.
 func (f *flight) passedInVain(m *model.Message) bool {
 	return slices.ContainsFunc(f.trim, func(i int) bool {
 		other, as := f.message(i), f.of.Entries[i].As
@@ -73,7 +74,7 @@ func (f *flight) passedInVain(m *model.Message) bool {
 	})
 }
 
-// movedIn reports whether a version of a stream has ended in a committed flight.
+// movedIn reports whether a committed batch has ended a version of a stream.
 func (c *checker) movedIn(f *flight, stream string) bool {
 	for i, e := range f.of.Entries {
 		ended := e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded
@@ -84,7 +85,8 @@ func (c *checker) movedIn(f *flight, stream string) bool {
 	return false
 }
 
-// entryInTurn checks that a version out of turn ends as it must, and that no other version waits.
+// entryInTurn checks that a message that must wait or end without a run does so, and that no other message
+// waits.
 func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
 	switch {
@@ -101,7 +103,7 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	}
 }
 
-// lawOfTurn returns the law for the end of a version out of turn.
+// lawOfTurn returns the law for the end of such a message.
 func (h *handed) lawOfTurn() string {
 	switch h.reason {
 	case semel.ReasonGap:
@@ -114,7 +116,7 @@ func (h *handed) lawOfTurn() string {
 	return "B4"
 }
 
-// rowInTurn checks the row of a version out of turn.
+// rowInTurn checks the row of a message that must wait or end without a run.
 func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	if h.must == 0 || r.As != h.must || r.Repeat || r.Conflict {
 		return
@@ -130,7 +132,7 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	}
 }
 
-// inOrder checks that a flight commits the next versions of a stream, each once.
+// inOrder checks that a batch commits the next versions of each stream, and each version once.
 func (c *checker) inOrder(f *flight) {
 	applied := map[int]bool{}
 	for _, x := range f.tx.Effects {
@@ -159,7 +161,7 @@ func (c *checker) inOrder(f *flight) {
 	}
 }
 
-// last reports whether no later entry of the flight belongs to the same stream.
+// last reports whether the batch has no later entry of the same stream.
 func (f *flight) last(entry int) bool {
 	for i := entry + 1; i < len(f.of.Entries); i++ {
 		if f.message(i).Stream == f.message(entry).Stream {
@@ -169,9 +171,10 @@ func (f *flight) last(entry int) bool {
 	return true
 }
 
-// passedOver reports whether a delivery has lost its place in its lane because its version is out of turn.
+// passedOver reports whether a delivery may be passed by later deliveries of its lane, because it must wait or
+// end without a run.
 func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
-	late := c.w.passedBy[d.Message.ID] // it may also be too old without ever having been processed
+	late := c.w.passedBy[d.Message.ID] // the message may also be too old although it was never processed
 	if d.Message.Version == 0 && !late {
 		return false
 	}
@@ -185,7 +188,7 @@ func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
 	})
 }
 
-// checkStreams checks at the end that no version waits whose turn has come.
+// checkStreams checks at the end of a run that no version waits whose earlier versions have all taken effect.
 func (w *world) checkStreams() {
 	for _, r := range w.store.Inbox {
 		if m := r.Message; m.Version > 0 && (r.Overdue() || r.As == machine.AsBlocked) && m.Version <= w.ledger[m.Stream]+1 {
@@ -194,7 +197,7 @@ func (w *world) checkStreams() {
 	}
 }
 
-// inPlace checks that no message is applied before an earlier message of its line that is in the inbox.
+// inPlace checks that no message is applied while an earlier message of its line is in the inbox.
 func (c *checker) inPlace(f *flight, x model.Effect) {
 	line := f.lineName(x.Entry)
 	if line == "" {
@@ -215,7 +218,7 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 	}
 }
 
-// comesAfter reports whether a message comes after another in its lane. If it has copies in several lanes, the
+// comesAfter reports whether m comes after other in a lane. If one of them has copies in several lanes, the
 // order is unknown.
 func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	for _, l := range w.Source.Lanes {
@@ -232,7 +235,7 @@ func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	return after
 }
 
-// checkLines checks at the end that no row waits behind nothing.
+// checkLines checks at the end of a run that no row waits although it is the first of its line.
 func (w *world) checkLines() {
 	for _, r := range w.store.Inbox {
 		if r.Follows() && w.store.First(r.Line) == r {
@@ -241,7 +244,7 @@ func (w *world) checkLines() {
 	}
 }
 
-// asOld returns how the policy ends a message that is too old.
+// asOld returns the outcome that the policy gives to a message that is too old.
 func (c *checker) asOld() machine.As {
 	switch c.p.config.OnExpired {
 	case machine.EndDiscard:
@@ -252,8 +255,8 @@ func (c *checker) asOld() machine.As {
 	return machine.AsParked
 }
 
-// tooOld is called when the machine learns that an entry is older than the retention: it ends as the policy says,
-// without a run. Only the checker knows whether it was applied before.
+// tooOld is called when the machine is told that an entry is older than the retention. The message ends as the
+// policy says, without a run. Only the checker knows whether the message was applied before.
 func (c *checker) tooOld(h *handed, as machine.As) {
 	c.arose("H4")
 	if as == machine.AsBlocked {
@@ -267,11 +270,11 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 	h.suspicion = suspicion{} // the handler will not run again
 }
 
-// endsAsOld reports whether a delivery was found too old and has not ended yet.
+// endsAsOld reports whether a delivery was found to be too old and has not ended yet.
 func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == reasonname.Expired }
 
-// oldBefore returns the first entry of a flight that is too old and precedes another in its line; -1 if there is
-// none.
+// oldBefore returns the first entry of a batch that is too old and comes before entry in the same line; -1 if
+// there is none.
 func (c *checker) oldBefore(f *flight, entry int) int {
 	l, ordered := c.lineOf(f.of.Entries[entry].Item)
 	for i, e := range f.of.Entries[:entry] {
@@ -282,7 +285,8 @@ func (c *checker) oldBefore(f *flight, entry int) int {
 	return -1
 }
 
-// keptBehindOld counts marks that a flight trimmed because an earlier message of the line is too old.
+// keptBehindOld counts the markers that a batch removed again because an earlier message of the line is too
+// old.
 func (c *checker) keptBehindOld(f *flight) {
 	for _, i := range f.trim {
 		if c.p.config.Block && f.verdicts[i].Kind == store.Fresh && c.oldBefore(f, i) >= 0 {
@@ -291,8 +295,8 @@ func (c *checker) keptBehindOld(f *flight) {
 	}
 }
 
-// besideOld checks that no message is applied before an earlier message of its line that is too old and will be
-// parked, if parked messages block their line.
+// besideOld checks, if parked messages block their line, that no message is applied while an earlier message
+// of its line is too old and will be parked.
 func (c *checker) besideOld(f *flight, x model.Effect) {
 	it := f.of.Entries[x.Entry].Item
 	l, ordered := c.lineOf(it)
@@ -309,8 +313,8 @@ func (c *checker) besideOld(f *flight, x model.Effect) {
 	}
 }
 
-// checkRemoved checks at the end a message whose marker was removed: it was applied at most once, whatever arrived
-// later.
+// checkRemoved checks, at the end of a run, a message whose marker was removed: it took effect at most once,
+// even if copies came later.
 func (w *world) checkRemoved(m *model.Message) {
 	effects, was := w.store.Effects[m.ID], w.store.Gone[m.ID]
 	w.arose("H3")
@@ -322,8 +326,8 @@ func (w *world) checkRemoved(m *model.Message) {
 	}
 }
 
-// formersApart checks that no two messages with the same previous identity are in flight at once (A7), because the
-// marker of one would decide about the other.
+// formersApart checks that the open batches never contain two messages with the same previous identity (A7),
+// because the marker of one message would decide about the other.
 func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *model.Message) {
 	if m.Former == "" {
 		return

@@ -1,8 +1,9 @@
-// Package spelling suggests the word that was probably meant.
+// Package spelling suggests a known word that is similar to a misspelt word.
 package spelling
 
-// Nearest returns the known word with the smallest edit distance to word, and the first of several. Nearest
-// returns nothing if every known word needs at least most changes, or as many changes as word has letters.
+// Nearest returns the known word with the smallest edit distance to word. If there are several, Nearest
+// returns the first. If every known word needs at least most changes, or as many changes as the known word
+// has letters, Nearest returns an empty string.
 func Nearest(word string, known []string, most int) string {
 	best := ""
 	for _, k := range known {

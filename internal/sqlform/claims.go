@@ -26,12 +26,12 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken is the number of started attempts that a release of the claim removes from the row's
-	// count: 0 or 1. For all other events Taken is -1: then the statement removes all started
-	// attempts that have not finished.
+	// Taken is the number of started attempts that a release of the claim removes from the row's count: 0 or
+	// 1. For all other events Taken is -1, which means that the statement removes all started attempts that
+	// have not finished.
 	Taken int64 `json:"taken"`
-	// Stream, in hex, and Place are the stream and the place at which a blocked row waits; 0 leaves
-	// them unchanged.
+	// Stream (in hex) and Place are the stream and the place at which a blocked row waits. 0 leaves them
+	// unchanged.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
 	Call   int64  `json:"call"`
@@ -65,8 +65,8 @@ func EndingsArgument(c Crypt, endings []store.ClaimEnding) string {
 	return JSON(all)
 }
 
-// ClosingClaims returns the statement that ends claims in the transaction of their batch, and
-// its arguments.
+// ClosingClaims returns the statement that ends claims in the transaction of their batch, and the arguments
+// of the statement.
 func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text string, args []any) {
 	if len(endings) != 1 || p.CloseClaim == "" {
 		all := slices.Clone(endings)
@@ -99,13 +99,13 @@ func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	return a
 }
 
-// JSON marshals a value of numbers and texts, which cannot fail.
+// JSON marshals a value that consists of numbers and texts. Marshalling such a value cannot fail.
 func JSON(v any) string {
 	text, _ := json.Marshal(v)
 	return string(text)
 }
 
-// Standing returns the verdict for a mark with a valid claim.
+// Standing returns the verdict for a claimed row whose claim is valid.
 func Standing(done bool) store.Verdict {
 	if done {
 		return store.Verdict{Kind: store.Seen, Was: store.Applied}
@@ -120,8 +120,8 @@ type stepsArg struct {
 	A bool   `json:"a"`
 }
 
-// StepsArgument returns the argument of PostgreSQL's statement that writes the steps of
-// claims, empty if no ending has steps.
+// StepsArgument returns the argument of PostgreSQL's statement that writes the steps of claims. If no ending
+// has steps, the argument is empty.
 func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 	var all []stepsArg
 	for i := range endings {
@@ -139,7 +139,7 @@ func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 	return JSON(all), nil
 }
 
-// NotWorking returns the error of a batch whose generation is not usable now.
+// NotWorking returns the error of a batch whose generation cannot be used now.
 func NotWorking(w generations.Working) error {
 	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is in progress: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// idAside is the first byte of the key of a marker whose id belongs to none of the daily
-// partitions. The original key follows. See Dated.
+// idAside is the first byte of the key of a marker whose id belongs to none of the daily partitions. The
+// original key follows. See AsideKey.
 const idAside = 5
 
-// Dated contains the statements of a store whose markers are in a table with daily partitions:
-// statements that replace the usual ones, and statements that maintain the table.
+// Dated contains statements for a store whose markers are in a table with daily partitions: statements that
+// replace the usual statements, and statements that maintain the table.
 type Dated struct {
 	Begin, Mark, Judge, Look, Marker, KnownMarkers                string
 	FirstDue, LastDay, MarkerBytes, Reap                          string
@@ -27,34 +27,33 @@ type Dated struct {
 // Moving contains the statements that move the markers of a running consumer from the common
 // table into a table with daily partitions.
 type Moving struct {
-	// NewMoving writes the row of a move. StandIn creates the relations that the consumer's
-	// processes mark in until the move ends, under the names of the final table. DaysFrom
-	// returns the days for which partitions must be created.
+	// NewMoving writes the row of a move. StandIn creates relations under the names of the final table. The
+	// consumer's processes write markers into these relations until the move ends. DaysFrom returns the days
+	// for which partitions must be created.
 	NewMoving, StandIn, DaysFrom string
-	// Running returns the open transactions, and Ended reports whether they have ended.
-	// ScopesOf returns the consumer's scopes, and Copy copies some markers of a scope.
+	// Running returns the open transactions, and Ended reports whether they have ended. ScopesOf returns the
+	// numbers of the consumer's sources. Copy copies some markers of a source.
 	Running, Ended, ScopesOf, Copy string
-	// ByTime creates an index by time for the move, and NoMoreByTime drops it, even if it is
+	// ByTime creates an index by time for the move. NoMoreByTime drops the index, even if the index is
 	// incomplete.
 	ByTime, NoMoreByTime string
-	// The end of a move: HoldOff blocks other processes from marking. CopyOutside and Settle
-	// copy the rest. TakeName gives the table its final name, and RenameDay gives a daily
-	// partition its final name. EndMoving ends the move, together with MoveRows of Dated.
+	// The end of a move: HoldOff prevents other processes from writing markers. CopyOutside and Settle copy
+	// the remaining markers. TakeName gives the table its final name, and RenameDay gives a daily partition
+	// its final name. EndMoving ends the move, together with MoveRows of Dated.
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
-	// Fence prevents marking in the common table, and Fenced reports whether the fence exists.
-	// Left reports whether markers remain there, Clear removes some of them, and Cleared
-	// records that all are removed.
+	// Fence prevents markers in the common table, and Fenced reports whether the fence exists. Left reports
+	// whether markers remain in the common table, Clear removes some of them, and Cleared records that all
+	// are removed.
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
-// WithDays returns p with the statements in d, which use a table with daily partitions.
-// Statements about the whole schema come from of, the statements of the store without such a
-// table.
+// WithDays returns p with the statements in d, which use a table with daily partitions. Statements about the
+// whole schema come from of, which are the statements of the store without such a table.
 func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
-	own.BeginClaims, own.BeginQueuedClaims = "", "" // they check less than d.Look
+	own.BeginClaims, own.BeginQueuedClaims = "", "" // these statements check less than d.Look
 	own.Lint, own.LintRows = of.Lint, of.LintRows
 	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
 	return &own
@@ -65,20 +64,21 @@ const (
 	below   = -1
 	ahead   = -2
 	unready = -3
-	// standsAside is added to the outcome of a marker that is stored under AsideKey.
+	// standsAside is added to the outcome of a marker whose key is AsideKey.
 	standsAside = 256
 )
 
-// Answer is the verdict for a mark in a table with daily partitions.
+// Answer is the verdict for a message whose marker is in a table with daily partitions.
 type Answer struct {
 	store.Verdict
-	// Aside: the marker is stored under AsideKey.
+	// Aside means that the marker is stored under AsideKey.
 	Aside bool
-	// Unready: the id is later than all daily partitions, and the partition of tomorrow is missing.
+	// Unready means that the id has a later time than all daily partitions, and that tomorrow's partition is
+	// missing.
 	Unready bool
 }
 
-// Judged returns the answer to a mark.
+// Judged converts a stored marker to the answer for a message.
 func (m Marker) Judged(c Crypt, asked *Mark) Answer {
 	old := store.Verdict{Kind: store.Old}
 	switch {
@@ -94,7 +94,7 @@ func (m Marker) Judged(c Crypt, asked *Mark) Answer {
 	return Answer{Verdict: m.Verdict(c, asked)}
 }
 
-// SetAside changes the key of a mark to AsideKey.
+// SetAside changes the key of a marker to AsideKey.
 func (m *Mark) SetAside() {
 	if len(m.Key) == 0 || m.Key[0] != idAside {
 		m.Key = AsideKey(m.Key)
@@ -104,7 +104,7 @@ func (m *Mark) SetAside() {
 // AsideKey returns the key of a marker whose id belongs to none of the daily partitions.
 func AsideKey(key []byte) []byte { return append([]byte{idAside}, key...) }
 
-// InnerKey is the inverse of AsideKey. InnerKey returns other keys unchanged.
+// InnerKey is the inverse of AsideKey. Any other key is returned unchanged.
 func InnerKey(key []byte) []byte {
 	if len(key) > 0 && key[0] == idAside {
 		return bytes.Clone(key[1:])

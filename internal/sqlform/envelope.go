@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// envelope contains a message without key and body, as JSON that can represent any bytes. The
-// columns beside it repeat parts of it for people and for filters.
+// envelope contains a message without key and body. It is JSON that can represent any bytes. Other columns of
+// the row repeat parts of the envelope, for people and for filters.
 type envelope struct {
 	Topic      text        `json:"topic,omitzero"`
 	BrokerID   text        `json:"broker_id,omitzero"`
-	RecordTime string      `json:"record_time,omitempty"` // earlier releases ignore it
+	RecordTime string      `json:"record_time,omitempty"` // earlier releases ignore this field
 	Headers    []header    `json:"headers,omitempty"`
 	Attributes *attributes `json:"attributes,omitempty"`
-	Replay     *replay     `json:"replay,omitempty"` // earlier releases ignore it
+	Replay     *replay     `json:"replay,omitempty"` // earlier releases ignore this field
 }
 
-// replay identifies the replay that wrote the row.
+// replay identifies the replay that has written the row.
 type replay struct {
 	ID         int64 `json:"id"`
 	Generation int64 `json:"generation,omitempty"`
@@ -42,7 +42,7 @@ type attributes struct {
 	Time       string `json:"time,omitempty"`
 }
 
-// text contains any bytes: in JSON a string if they are valid UTF-8, otherwise {"base64":
+// text contains any bytes. In JSON, text is a string if the bytes are valid UTF-8. Otherwise it is {"base64":
 // "…"}.
 type text string
 
@@ -96,7 +96,7 @@ func Sealed(m *semel.Message) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// Unseal restores in m what Sealed wrote.
+// Unseal restores in m the values that Sealed has written.
 func Unseal(data []byte, m *semel.Message) error {
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -124,7 +124,7 @@ func Unseal(data []byte, m *semel.Message) error {
 	return err
 }
 
-// timeOf parses a time; the zero time for an empty text.
+// timeOf parses a time. For an empty text, timeOf returns the zero time.
 func timeOf(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

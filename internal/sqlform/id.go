@@ -1,5 +1,5 @@
-// Package sqlform defines the form of messages and marks in SQL tables. All drivers share it,
-// so that several can work on one schema.
+// Package sqlform defines how messages and markers are stored in SQL tables. All drivers use this package, so
+// that several drivers can use one schema.
 package sqlform
 
 import (
@@ -8,23 +8,23 @@ import (
 	"encoding/hex"
 )
 
-// The first byte of a stored id tells how the id is stored, so that different ids never have
-// the same stored form. For example, a UUID differs from the 16 bytes that it stands for.
+// The first byte of a stored id says how the id is stored, so that different ids never have the same stored
+// form. For example, a UUID as a text differs from an id that consists of the 16 bytes of the UUID.
 const (
 	idAsIs   = 0 // the bytes follow
 	idUUID   = 1 // a canonical lower-case UUID: its 16 bytes follow
-	idHashed = 2 // a SHA-256 follows; the id is in its own column
+	idHashed = 2 // a SHA-256 hash follows; the id has a column of its own
 )
 
-// longestID is the length up to which an id is stored unchanged. Databases limit index keys,
-// some of them after compression, so that the limit depends on the content. This limit is safe
-// in all of them.
+// longestID is the maximum length of an id that is stored unchanged. Databases limit the length of index
+// keys. Some databases compare the limit after compression, so the limit depends on the content. longestID is
+// below the limit of all databases.
 const longestID = 512
 
 const hashDomain = "semel id 1\x00"
 
-// ID returns the form in which an id is compared. long is the id itself if key does not
-// contain it.
+// ID returns the form in which an id is compared (key). If key does not contain the id, long is the id
+// itself.
 func ID(id []byte) (key, long []byte) {
 	if u, ok := uuidOf(id); ok {
 		key = make([]byte, 17)
@@ -72,7 +72,7 @@ func uuidOf(id []byte) (u [16]byte, ok bool) {
 	if _, err := hex.Decode(u[:], digits[:]); err != nil {
 		return u, false
 	}
-	return u, !bytes.ContainsAny(id, "ABCDEF") // hex.Decode accepts upper case, too
+	return u, !bytes.ContainsAny(id, "ABCDEF") // hex.Decode also accepts upper case
 }
 
 func uuidText(u [16]byte) []byte {

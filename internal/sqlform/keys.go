@@ -14,20 +14,20 @@ import (
 
 // Key is the stored state of a leased key. Times are microseconds by the store's clock.
 type Key struct {
-	// Ended is the outcome of the last claim; 0 if the last claim has not ended.
+	// Ended is the outcome of the last claim, or 0 if the last claim has not ended.
 	Ended              keystore.Event
 	Token              store.Token
 	First, Until, Over int64
-	// Leased is the time when the lease was set; 0 if an earlier release set it. First is the
-	// time of the first claim, or calls.Unknown if the clock was ahead at that time.
+	// Leased is the time when the lease was set, or 0 if an earlier release set it. First is the time of the
+	// first claim, or calls.Unknown if the clock was ahead at that time.
 	Leased            int64
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
 	Result            []byte
 }
 
-// Claim returns the answer to a claim. stands reports whether the key exists. write reports
-// whether Claim changed the key, so that it has to be written.
+// Claim returns the answer to a claim. stands says whether the key exists. write means that Claim has changed
+// the key, so that it must be written.
 func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
@@ -42,7 +42,7 @@ func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answe
 		return k.answer(keystore.Failed, now), false
 	case k.Token == c.Token && k.Ended == 0:
 		cut := k.cutAhead(now)
-		return k.answer(keystore.Claimed, now), cut // the previous answer was lost
+		return k.answer(keystore.Claimed, now), cut // the previous response was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		cut := k.cutAhead(now)
 		return k.answer(keystore.Held, now), cut
@@ -55,9 +55,9 @@ func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answe
 	return k.answer(keystore.Claimed, now), true
 }
 
-// cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its
-// length and starts now. If the first claim was made while the clock was ahead, its time is unknown
-// from now on. cutAhead reports whether it changed the key.
+// cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its length and
+// starts now. If the first claim was made while the clock was ahead, the time of the first claim is unknown
+// from now on. The result is true if cutAhead has changed the key.
 func (k *Key) cutAhead(now int64) bool {
 	changed := false
 	at := k.Leased
@@ -90,7 +90,7 @@ func (k *Key) answer(s keystore.State, now int64) keystore.Answer {
 	return a
 }
 
-// Extend extends the lease of a claim. Extend returns false if the claim is not valid.
+// Extend extends the lease of a claim. If the claim is not valid, Extend returns false.
 func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -106,7 +106,7 @@ func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost b
 	case k.Token != t:
 		return false, true
 	case k.Ended == e.Event:
-		return false, false // the previous answer was lost
+		return false, false // the previous response was lost
 	case k.Ended != 0:
 		return false, true
 	}
@@ -115,13 +115,13 @@ func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost b
 		k.Finished++
 	}
 	if e.Event != keystore.Release && e.Event != keystore.Abandon || k.Finished == k.Started {
-		k.Result = e.Result // otherwise the next claimant needs the note
+		k.Result = e.Result // otherwise the next claim needs the stored request
 	}
 	return true, false
 }
 
-// Note stores a note with a claim, in the place of the result. Note returns false if the claim
-// is not valid.
+// Note stores a request (note) with a claim, in the place of the result. If the claim is not valid, Note
+// returns false.
 func (k *Key) Note(t store.Token, note []byte) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -130,8 +130,8 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 	return true
 }
 
-// Left reports whether a key with a note is abandoned: no process has worked on it for at least
-// quiet. Left also returns for how long.
+// Left reports whether a key with a stored request is abandoned: no process has worked on the key for at
+// least quiet. The duration says how long no process has worked on it.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon

@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Mark is a mark in the form of the tables.
+// Mark is a store.Mark in the form of the tables.
 type Mark struct {
 	*store.Mark
-	// Key is the id as it is compared. Long is the id itself if Key does not contain it.
+	// Key is the form in which the id is compared. If Key does not contain the id, Long is the id itself.
 	Key, Long []byte
 }
 
-// Marks converts marks to the form of the tables.
+// Marks converts markers to the form of the tables.
 func Marks(marks []store.Mark) []Mark {
 	all := make([]Mark, len(marks))
 	for i := range marks {
@@ -29,9 +29,9 @@ func Marks(marks []store.Mark) []Mark {
 	return all
 }
 
-// Sorted returns the indexes of marks in the order in which every batch writes them, so that
-// batches cannot deadlock; equal marks keep their order. Marks with a claim write nothing and
-// are left out.
+// Sorted returns the indexes of markers in the order in which every batch writes them, so that batches cannot
+// deadlock. Equal markers keep their order. The result does not contain claimed rows, because no marker is
+// written for them.
 func Sorted(marks []Mark) []int {
 	order := make([]int, 0, len(marks))
 	for i := range marks {
@@ -46,20 +46,19 @@ func Sorted(marks []Mark) []int {
 	return order
 }
 
-// ErrMissing means that a marker was not inserted and cannot be found. Either another
-// transaction has just removed it, and a retry succeeds; or something prevents markers from
-// being written.
+// ErrMissing means that a marker was not inserted and cannot be found. Either another transaction has just
+// removed the marker, and a retry will succeed; or a trigger or rule prevents markers from being written.
 var ErrMissing = errors.New("a marker could not be written and does not exist: either it was removed at the same time, or a trigger or rule prevents writing it")
 
 // Marker is a stored marker.
 type Marker struct {
 	Outcome, Version int64
 	Sum              []byte
-	// Known: a row of the same conflict exists.
+	// Known means that a row of the same conflict exists.
 	Known bool
 }
 
-// Verdict returns the verdict for a mark.
+// Verdict converts a stored marker to the verdict for a message.
 func (m Marker) Verdict(c Crypt, asked *Mark) store.Verdict {
 	found := store.Found(m.Outcome)
 	switch {
@@ -78,7 +77,7 @@ func NewerError(outcome int64, table string) error {
 	return &newer.Error{What: "outcome", Value: strconv.FormatInt(outcome, 10), Table: table}
 }
 
-// Sum returns the sum of a fingerprint, nil if there is no fingerprint.
+// Sum returns the hash of a fingerprint, or nil if there is no fingerprint.
 func Sum(f semel.Fingerprint) []byte {
 	if f.Version == 0 {
 		return nil
@@ -93,8 +92,8 @@ func Fingerprint(version uint8, sum []byte) semel.Fingerprint {
 	return f
 }
 
-// Conflict returns the part of a row's key that distinguishes a conflict from the first
-// content, if sums are not keyed.
+// Conflict returns the part of a row's key that distinguishes a conflict from the first content. It is used
+// if sums are not keyed.
 func Conflict(f semel.Fingerprint) []byte {
 	return append([]byte{f.Version}, f.Sum[:]...)
 }

@@ -47,7 +47,7 @@ func TestStoredOutcomesAndStates(t *testing.T) {
 		for _, c := range []struct {
 			state   string
 			outcome int64
-			says    string // the error; empty if acts are allowed
+			says    string // part of the expected error; empty if changes are allowed
 		}{
 			{"PARKED", 3, ""}, {"COMPLETED", 1, ""},
 			{"FUTURE", 3, `semel_inbox has the state "FUTURE"`}, {"PARKED", 9, "semel_markers has the outcome 9"},

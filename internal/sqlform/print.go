@@ -8,31 +8,30 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// keyedSumSize is the size of a keyed sum: the sum of a fingerprint, encrypted as one AES
-// block and preceded by the name of the key. The key of the block is derived from the cipher's
-// key and from the object of the fingerprint. So equal contents of one identity have equal
-// sums, which SQL can compare. Equal contents of different identities have different sums, so
-// that nobody can recognize a content by sending messages of their own.
+// keyedSumSize is the size of a keyed sum. A keyed sum is the sum of a fingerprint, encrypted as one AES
+// block, after the name of the key. The key of the block is derived from the cipher's key and from the object
+// of the fingerprint. So equal contents of one identity have equal sums, which SQL can compare. Equal
+// contents of different identities have different sums, so that nobody can recognise a content by sending
+// their own messages.
 const keyedSumSize = 4 + aes.BlockSize
 
-// keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release
-// treats such a version like one of a newer release: it leaves the message alone and reports
-// no conflict.
+// keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release treats such a
+// version like a version of a newer release: it does not process the message, and reports no conflict.
 const keyedPrint = 256
 
-// hiddenPrint is the version of a fingerprint whose key is missing. hiddenPrint can be compared
-// only with others of the same identity and key. Package identity does not use this version.
+// hiddenPrint is the version of a fingerprint whose key is missing. Such a fingerprint can be compared only
+// with fingerprints of the same identity and key. Package identity does not use this version.
 const hiddenPrint = 14
 
-// The objects of fingerprints: an id in the form of its table, a stream, or a leased key.
+// The objects to which fingerprints belong: an id in the form of its table, a stream, or a leased key.
 const (
 	PrintOfID     = "fingerprint/id"
 	PrintOfStream = "fingerprint/stream"
 	PrintOfKey    = "fingerprint/key"
 )
 
-// Print returns the version and sum of a fingerprint in the form of the tables. The sum is
-// keyed if c.Keyed is set.
+// Print returns the version and sum of a fingerprint in the form of the tables. If c.Keyed is set, the sum is
+// keyed.
 func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64, sum []byte) {
 	if c.Keyed && f.Version != 0 {
 		if sum := c.keyedSum(0, kind, id, f); sum != nil {
@@ -42,13 +41,12 @@ func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64
 	return int64(f.Version), Sum(f)
 }
 
-// MarkPrint is Print for the fingerprint of a mark.
+// MarkPrint is Print for the fingerprint of a marker.
 func (c Crypt) MarkPrint(m *Mark) (version int64, sum []byte) {
 	return c.Print(PrintOfID, InnerKey(m.Key), m.Fingerprint)
 }
 
-// ReadPrint is the inverse of Print, for sums without a key and for those of any key of the
-// cipher.
+// ReadPrint is the inverse of Print. It reads sums without a key, and sums with any key of the cipher.
 func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) semel.Fingerprint {
 	if version <= keyedPrint || len(sum) != keyedSumSize {
 		return Fingerprint(uint8(version), sum)
@@ -72,7 +70,7 @@ func readablePrint(version int64, sum []byte) bool {
 	return version >= 0 && version < keyedPrint || version > keyedPrint && version < 2*keyedPrint && len(sum) == keyedSumSize
 }
 
-// keyedSum returns the sum of a fingerprint under the n-th key, nil if there is no such key.
+// keyedSum returns the sum of a fingerprint with the n-th key, or nil if there is no such key.
 func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []byte {
 	name, secret, there := c.Cipher.Derive(n, about(kind, id))
 	if !there {
@@ -87,8 +85,8 @@ func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []by
 	return sum
 }
 
-// RowConflict returns the part of a row's key after the identity: empty unless the row is a
-// conflict.
+// RowConflict returns the part of a row's key after the identity. If the row is no conflict, this part is
+// empty.
 func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	if !conflict {
 		return []byte{}
@@ -97,9 +95,9 @@ func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	return c.AppendConflicts(room[:0], m)[0]
 }
 
-// AppendConflicts appends all forms of that part for the row of a conflict with the content of
-// m: first the form that this store writes, then the forms of other keys and of stores without
-// a key.
+// AppendConflicts appends to all, for the row of a conflict with the content of m, all forms of the part that
+// RowConflict returns. The first form is the form that this store writes. The others are the forms with other
+// keys, and the form of stores without a key.
 func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	plain := Conflict(m.Fingerprint)
 	if c.Cipher == nil || m.Fingerprint.Version == 0 {
@@ -121,8 +119,8 @@ func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	return all
 }
 
-// Repeated returns the possible parts of the key for the row of a repeated delivery: one form,
-// or for a conflict all forms of AppendConflicts.
+// Repeated returns the possible parts of the key for the row of a repeated delivery. For a conflict they are
+// all forms of AppendConflicts. Otherwise there is one form.
 func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	if !conflict {
 		return [][]byte{{}}
@@ -130,8 +128,8 @@ func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	return c.AppendConflicts(nil, m)
 }
 
-// EditSums returns the stored hashes of the bodies before and after an edit of a row, and the
-// secret for admin.EditAct. The hashes are encrypted if sums are keyed.
+// EditSums returns the stored hashes of the bodies before and after an edit of a row, and the secret for
+// admin.EditAct. If sums are keyed, the hashes are encrypted.
 func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte, err error) {
 	b, a := sha256.Sum256(before), sha256.Sum256(after)
 	if !c.Keyed {
@@ -144,7 +142,7 @@ func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte
 	return was, is, key[:], err
 }
 
-// EditSum is the inverse of EditSums for one hash; zero if its key is missing.
+// EditSum is the inverse of EditSums for one hash. If the key of the hash is missing, EditSum returns zeros.
 func (c Crypt) EditSum(row int64, kept []byte) (sum [sha256.Size]byte) {
 	if shown, err := c.Show(ofEdit, rowID(row), kept); err == nil {
 		copy(sum[:], shown)

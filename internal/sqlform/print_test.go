@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// requiring returns a Crypt that writes keyed sums with the first of these keys.
+// requiring returns a Crypt that writes keyed sums. The sums use the first key.
 func requiring(t *testing.T, keys ...byte) Crypt {
 	t.Helper()
 	all := make([][]byte, len(keys))

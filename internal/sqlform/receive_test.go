@@ -9,8 +9,8 @@ import (
 )
 
 func TestReceive(t *testing.T) {
-	// of receives messages of these sizes, duplicates for negative ones, and returns the sizes
-	// in each piece.
+	// of receives messages of these sizes. A negative size stands for a duplicate. of returns the sizes of
+	// the messages in each piece.
 	of := func(t *testing.T, sizes []int) (pieces [][]int) {
 		marks, verdicts := make([]store.Mark, len(sizes)), make([]store.Verdict, len(sizes))
 		messages := make([]*semel.Message, len(sizes))
@@ -41,7 +41,7 @@ func TestReceive(t *testing.T) {
 		"none":                               {nil, nil},
 		"copies_are_not_written":             {[]int{-1, -2, -3, -4}, nil},
 		"small_ones_together_in_their_order": {[]int{0, 10, -1, 1000}, [][]int{{0, 10, 1000}}},
-		"no_more_bytes_than_one_takes":       {[]int{half, half, 1}, [][]int{{half}, {half, 1}}}, // the envelopes count, too
+		"no_more_bytes_than_one_takes":       {[]int{half, half, 1}, [][]int{{half}, {half, 1}}}, // the envelopes count too
 		"one_that_is_larger_goes_alone":      {[]int{1, 3 * half, 1}, [][]int{{1}, {3 * half}, {1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

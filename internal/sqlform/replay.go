@@ -9,15 +9,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Replay is a stored replay and the token of the process that runs it. Its methods implement
-// the operations of admin.Replays for every store. A method that returns an error changes
-// nothing.
+// Replay is a stored replay with the token of the process that runs the replay. The methods implement the
+// operations of admin.Replays for every store. If a method returns an error, it has changed nothing.
 type Replay struct {
 	admin.Replay
 	Token store.Token
 }
 
-// mine returns store.ErrClaimLost unless the process with this token runs the replay.
+// mine returns store.ErrClaimLost if the process with this token does not run the replay.
 func (r *Replay) mine(t store.Token) error {
 	if r.State.Ended() || r.Token != t {
 		return fmt.Errorf("replay %d: %w", r.Number, store.ErrClaimLost)
@@ -25,7 +24,7 @@ func (r *Replay) mine(t store.Token) error {
 	return nil
 }
 
-// Take lets the process with this token run the replay.
+// Take assigns the replay to the process with this token.
 func (r *Replay) Take(t store.Token, lease time.Duration) error {
 	switch {
 	case r.State == admin.ReplayDone:
@@ -70,17 +69,17 @@ func (r *Replay) StopBy(a store.Act, now time.Time) error {
 	return nil
 }
 
-// OfReplay returns the audit record of an operator's change to a replay: a with the consumer's name
-// and the replay's number in Why.
+// OfReplay returns the audit record of an operator's change to a replay. The record is a with the consumer's
+// name and the replay's number in Why.
 func OfReplay(a store.Act, r *admin.Replay) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, replay %d", r.Consumer, r.Number))
 }
 
-// Told returns the progress of a replay as a column stores it.
+// Told returns the progress of a replay in the form in which a column stores it.
 func Told(p admin.ReplayProgress) (string, error) {
 	text, err := json.Marshal(p)
 	return Plain(string(text)), err
 }
 
-// Untold is the inverse of Told. Untold ignores fields of newer releases.
+// Untold is the inverse of Told. Fields that only newer releases know are ignored.
 func Untold(text string, p *admin.ReplayProgress) error { return json.Unmarshal([]byte(text), p) }

@@ -24,8 +24,8 @@ func NoLane(consumer, lane string) error {
 	return fmt.Errorf("there are no records of lane %q of consumer %q: %w", lane, consumer, semel.ErrState)
 }
 
-// MayReap returns an error if nothing of a consumer may be removed. With bodies, a consumer of
-// which only bodies may be removed is accepted.
+// MayReap returns an error if nothing of a consumer may be removed. If only bodies may be removed, MayReap
+// returns an error unless bodies is set.
 func MayReap(r store.Retention, bodies bool) error {
 	switch {
 	case r.Off:
@@ -41,8 +41,8 @@ func MayReap(r store.Retention, bodies bool) error {
 	return nil
 }
 
-// Aged returns the scopes of the marks that need a check against the low-water mark, each
-// scope once.
+// Aged returns the numbers of those sources whose messages must be compared with the low-water mark. Each
+// number occurs once.
 func Aged(marks []store.Mark) (scopes []int64) {
 	for i := range marks {
 		if n := marks[i].Scope; asksAge(&marks[i]) && !slices.Contains(scopes, n) {
@@ -54,12 +54,12 @@ func Aged(marks []store.Mark) (scopes []int64) {
 
 func asksAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
-// Low is the low-water mark of a scope, and the time by the store's clock.
+// Low is the low-water mark of a source, and the current time by the store's clock.
 type Low struct{ Before, Now time.Time }
 
-// JudgeAges changes the verdicts of fresh marks to Old if their messages are older than the
-// low-water mark of their scope, or dated in the future. Messages from the future are rejected
-// because their markers would be removed too early.
+// JudgeAges changes the verdict of fresh messages to Old if they are older than the low-water mark of their
+// source, or dated in the future. Messages from the future are rejected because their markers would be
+// removed too early.
 func JudgeAges(marks []store.Mark, lows map[int64]Low, verdicts []store.Verdict) {
 	for i := range marks {
 		m := &marks[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State returns the row state with this name. The error means that a newer release wrote it.
+// State returns the row state with this name. An error means that a newer release has written the state.
 func State(name, table string) (store.RowState, error) {
 	s := store.RowState(name)
 	if s.Known() {
@@ -21,18 +21,18 @@ func State(name, table string) (store.RowState, error) {
 	return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
 }
 
-// Acted is a stored row on which an operator acts.
+// Acted is a stored row that an operator changes.
 type Acted struct {
 	Number int64
 	State  string
-	// Outcome is the outcome of the row's marker; parked if there is none.
+	// Outcome is the outcome of the row's marker. If the row has no marker, Outcome is parked.
 	Outcome int64
-	// Inbox and Markers are the tables' names.
+	// Inbox and Markers are the names of the tables.
 	Inbox, Markers string
 }
 
-// Understood returns the state of the row. The error wraps semel.ErrState and means that a
-// newer release wrote the state of the row or the outcome of its marker.
+// Understood returns the state of the row. An error wraps semel.ErrState and means that a newer release has
+// written the state of the row or the outcome of its marker.
 func (a Acted) Understood() (store.RowState, error) {
 	s, err := State(a.State, a.Inbox)
 	if _, known := store.KnownOutcome(a.Outcome); err == nil && !known {
@@ -44,8 +44,7 @@ func (a Acted) Understood() (store.RowState, error) {
 	return s, nil
 }
 
-// RowValues returns the values of a row's columns after its key, in the order of the
-// statements.
+// RowValues returns the values of a row's columns after the key columns, in the order of the statements.
 func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
@@ -55,7 +54,7 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stream, version any // NULL if there is none
+	var stream, version any // NULL if the message has no version
 	if m.Version.Number != 0 {
 		stream, version = m.Version.Stream, m.Version.Number
 	}
@@ -73,15 +72,15 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	}, nil
 }
 
-// step is the JSON of a step in the tables.
+// step is the JSON form of a step in the tables.
 type step struct {
 	Name   string `json:"name"`
 	Output []byte `json:"output,omitempty"`
-	// None distinguishes a nil output from an empty one.
+	// None distinguishes a nil output from an empty output.
 	None bool `json:"none,omitempty"`
 }
 
-// Steps returns the stored form of the steps of a row. It is plain ASCII, except for names.
+// Steps returns the stored form of the steps of a row. Except for names, it is plain ASCII.
 func Steps(c Crypt, row int64, done []store.StepDone) (string, error) {
 	all := make([]step, len(done))
 	for i, d := range done {
@@ -121,27 +120,27 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]store.StepDone, error) {
 	return done, nil
 }
 
-// ofStep is the kind of encrypted outputs of steps, which belong to their row.
+// ofStep is the kind of encrypted outputs of steps. An output is bound to its row.
 const ofStep = "output of a step"
 
 func rowID(row int64) []byte { return strconv.AppendInt(nil, row, 10) }
 
-// mostReceived limits the bytes of messages that one statement writes; a larger message gets
-// its own statement. An array is one value in PostgreSQL, which is limited to 1 GiB, and the
-// text form that every driver sends is twice as long.
+// mostReceived limits the bytes of messages that one statement writes. A larger message gets its own
+// statement. An array is one value in PostgreSQL, which is limited to 1 GiB, and the text form that every
+// driver sends is twice as long.
 const mostReceived = 16 << 20
 
-// Received contains rows of received messages as columns, so that PostgreSQL can write them
-// with one statement.
+// Received contains the rows of received messages as columns, so that PostgreSQL can write all rows with one
+// statement.
 type Received struct {
-	Scopes, Versions, Partitions, Offsets, Numbers    []int64 // Numbers: the versions in streams, 0 for none
+	Scopes, Versions, Partitions, Offsets, Numbers    []int64 // Numbers: versions in streams, 0 for none
 	IDs, Longs, Sums, Keys, Payloads, Streams, Causes [][]byte
 	Topics, BrokerIDs, Types, Schemas, Envelopes      []string
 	bytes                                             int
 }
 
-// Receive returns the rows of the messages whose marks are fresh, in as few pieces as the size
-// limit of statements allows.
+// Receive returns the rows of the new messages (verdict Fresh), in as few pieces as the size limit of
+// statements allows.
 func Receive(c Crypt, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
 	for i, m := range Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -171,7 +170,7 @@ func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key,
 	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.plainColumn(of.Origin.BrokerID)), append(r.Keys, key)
 	r.Types, r.Schemas = append(r.Types, Plain(structured.Type(of))), append(r.Schemas, c.plainColumn(of.DataSchema()))
 	r.Envelopes, r.Payloads = append(r.Envelopes, envelope), append(r.Payloads, body)
-	var stream []byte // NULL if there is none
+	var stream []byte // NULL if the message has no version
 	if m.Version.Number != 0 {
 		stream = m.Version.Stream
 	}
@@ -179,17 +178,17 @@ func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key,
 	r.Causes = append(r.Causes, m.Cause)
 }
 
-// Columns returns the arguments of Postgres.Receive. Each is a []int64, a []string, or a
-// [][]byte in which nil means NULL.
+// Columns returns the arguments of Postgres.Receive. Each argument is a []int64, a []string, or a [][]byte.
+// In a [][]byte, nil means NULL.
 func (r *Received) Columns() []any {
 	return []any{r.Scopes, r.IDs, r.Longs, r.Versions, r.Sums, r.Topics, r.Partitions, r.Offsets, r.BrokerIDs,
 		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers, r.Causes}
 }
 
-// Written returns an error unless all rows of received messages were written.
+// Written returns an error if some rows of received messages were not written.
 func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
 
-// The tables of WrittenIn, as errors name them.
+// The tables of WrittenIn, by the names that errors use.
 const (
 	Inbox   = "the inbox"
 	Acts    = "the changes by operators"
@@ -198,8 +197,8 @@ const (
 	Seals   = "the seals"
 )
 
-// SwallowedError means that rows of one of Semel's tables were not written although the
-// statement succeeded. No message is the cause.
+// SwallowedError means that rows of one of Semel's tables were not written although the statement succeeded.
+// No message has caused that.
 type SwallowedError struct {
 	Table       string
 	Written, Of int64
@@ -211,7 +210,7 @@ func (e *SwallowedError) Error() string {
 		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
 }
 
-// WrittenIn returns a *SwallowedError unless rows equals of.
+// WrittenIn returns a *SwallowedError if rows is not equal to of.
 func WrittenIn(table string, rows int64, of int) error {
 	if rows == int64(of) {
 		return nil

@@ -9,33 +9,32 @@ import (
 	"strings"
 )
 
-// Revision12 stands for the meaning of the statements below: their arguments, their results
-// and the tables that they change. Every driver names the type, so that a driver of another
-// release does not compile, instead of sending arguments to a statement with another meaning.
+// Revision12 stands for the meaning of the statements below: their arguments, their results and the tables
+// that they change. Every driver names this type. So a driver of another release does not compile. Otherwise
+// it could send arguments to a statement with another meaning.
 //
-// When the meaning of a statement changes, rename this type to the next number, and adapt each
-// driver that no longer compiles. Adding, removing or renaming a field needs no new number,
-// because the compiler finds its users. TestTheRevisionIsOfTheseStatements detects changed
-// texts.
+// When the meaning of a statement changes, rename this type to the next number, and adapt each driver that no
+// longer compiles. If a field is added, removed or renamed, no new number is needed, because the compiler
+// finds all uses of the field. TestTheRevisionIsOfTheseStatements detects changed texts.
 type Revision12 struct{}
 
-// Statements contains the statements that every dialect has. The SQL files of the dialect name
-// each statement after its field, in words: ConflictRow is "-- name: conflict row".
+// Statements contains the statements that every dialect has. The SQL files of the dialect name each statement
+// by its field, in words: the field ConflictRow is "-- name: conflict row".
 type Statements struct {
 	// The names of the tables, for errors.
 	Markers, Inbox string
-	// Scopes, positions, and markers.
+	// Numbers of sources (scopes), positions of sources, and markers.
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
 	Marker                                               string
 	// KnownMarkers reads the markers of an id under each source of a consumer. Clock reads the
 	// store's clock.
 	KnownMarkers, Clock string
-	// Upkeep counts the records of a consumer that need attention. Denied returns rows that
-	// contradict their markers or streams. Causes reads the causes of intents, and Scopes the
-	// scopes of a consumer.
+	// Upkeep counts the records of a consumer that need attention. Denied returns rows that contradict their
+	// markers or streams. Causes reads the causes of intents. Scopes reads the numbers of a consumer's
+	// sources.
 	Upkeep, Denied, Causes, Scopes string
-	// Control reads the operators' settings of a consumer, which SetPause and SetLimit change.
+	// Control reads the operators' settings of a consumer. SetPause and SetLimit change these settings.
 	// Consumers reads the names of all consumers.
 	Control, SetPause, SetLimit, Consumers string
 	// The schema and the user's own statements.
@@ -44,182 +43,177 @@ type Statements struct {
 	LockSetup, Setup, SetupKnown                 string
 	// Tables of other applications.
 	OldTable, OldColumns, SeedFirst, SeedNext string
-	// A batch: its guard and its marks.
+	// A batch: the statements for its guard and its markers.
 	Lock, Guard, Guarded, Unguard string
 	Mark, Judge, Trim, Outcome    string
-	// TurnMarkers changes markers that still have the given content. OtherRows returns the
-	// other rows of the identities of some rows.
+	// TurnMarkers changes markers that still have the given content. OtherRows returns, for some rows, the
+	// other rows of their identities.
 	TurnMarkers, OtherRows string
 	// ReopenRows parks discarded rows.
 	ReopenRows string
-	// OverRow ends a claim whose marker does not wait for its row.
+	// OverRow ends a claim whose row does not own the marker of its identity.
 	OverRow string
-	// Rows of the inbox, and operators' changes to rows. RowColumns are the columns of a row that
-	// Rows and the statements of claims return. ConflictRow is Row or Repeat, as needed. ActedRows
-	// locks rows and returns them with their markers, for an operator's change. RecordActs writes
-	// the audit records of several changes, and DiscardRows discards several rows.
+	// Rows of the inbox, and operators' changes to rows. RowColumns are the columns of a row that Rows and
+	// the statements of claims return. ConflictRow writes a row as Row does or, if the row exists, as Repeat
+	// does. ActedRows locks rows and returns them with their markers, for an operator's change. RecordActs
+	// writes the audit records of several changes. DiscardRows discards several rows.
 	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRows string
 	RecordActs, Acts                                                                 string
-	// Unsealed reads audit records (acts) without a line in the chain. Seal writes a line. SealEnd
-	// reads the head of the chain, and SetSealEnd writes it. Seals reads lines with their audit
-	// records, and AuditedActs reads audit records with the sequences of their lines. Erased reads
-	// the audit records that belong to no row and have a given result.
+	// Unsealed reads audit records (acts) that have no line in the chain. Seal writes a line. SealEnd reads
+	// the head of the chain, and SetSealEnd writes it. Seals reads lines with their audit records.
+	// AuditedActs reads audit records with the sequences of their lines. Erased reads the audit records that
+	// belong to no row and have a given result.
 	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs, Erased string
-	// Editable reads what decides whether the body of a row may be replaced, and EditRow
-	// replaces it. KeepEdit stores the body before the edit, and Edits reads the stored edits.
+	// Editable reads the data that decide whether the body of a row may be replaced. EditRow replaces the
+	// body. KeepEdit stores the body before the edit. Edits reads the stored edits.
 	Editable, EditRow, KeepEdit, Edits string
-	// CompleteRows and ForgetCalls resolve the calls of rows.
+	// CompleteRows and ForgetCalls resolve the unknown calls of rows.
 	CompleteRows, ForgetCalls string
-	// Claims. CutAhead changes rows that were written while the clock was ahead. LeaseEnds is
-	// a part of the statements that set the end of a lease. Owned is a part of the statements
-	// that check whether the row of a claim owns its marker.
+	// Claims. CutAhead changes rows that were written while the clock was ahead. LeaseEnds is a part of the
+	// statements that set the end of a lease. Owned is a part of the statements that check whether the row of
+	// a claim owns its marker.
 	Held, Look, Extend, Reclaim, CutAhead, LeaseEnds, Owned string
-	// ClaimSteps writes the steps of claims, after their end.
+	// ClaimSteps writes the steps of claims, after the claims have ended.
 	ClaimSteps string
 	Pending    string
-	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the
-	// content of the rows. NewMarkersWait inserts such markers for conflicts with a previous
-	// identity.
+	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of the
+	// rows. NewMarkersWait inserts such markers for conflicts with a previous identity.
 	RequeueRows, MarkersWait, NewMarkersWait string
-	// Caused reads the rows that messages caused, and EmitRow makes one due again.
+	// Caused reads the rows that messages have caused. EmitRow makes one of these rows due again.
 	Caused, EmitRow string
-	// KeepResult writes the result of a message, and Results reads those of several.
+	// KeepResult writes the result of a message. Results reads the results of several messages.
 	KeepResult, Results string
-	// ErasableRows, ErasableResults and ErasableKeys find data to erase. IdentityRows reads
-	// all rows of an identity, and CausedRows the rows that it caused. LockRow locks a row
-	// that may be erased, unless another transaction holds it. EraseRow, EraseEdits,
-	// EraseResults and EraseKey erase.
+	// ErasableRows, ErasableResults and ErasableKeys find data to erase. IdentityRows reads all rows of an
+	// identity. CausedRows reads the rows that the identity has caused. LockRow locks a row that may be
+	// erased, unless another transaction holds the row. EraseRow, EraseEdits, EraseResults and EraseKey erase
+	// data.
 	ErasableRows, ErasableResults, ErasableKeys, IdentityRows, CausedRows string
 	LockRow, EraseRow, EraseEdits, EraseResults, EraseKey                 string
 	// Vacuum removes old versions of changed rows from the database files.
 	Vacuum string
-	// Streams lists streams. Stream locks one and returns its last version.
+	// Streams lists streams. Stream locks a stream and returns its last version.
 	Stream, Streams string
-	// SkipRows removes rows from their lines. FirstInLine returns the first row of the line of
-	// a row. SweepLines unblocks rows that are first but blocked. DissolveRows removes some
-	// rows of a consumer from their lines, and DropLines removes the remaining lines.
+	// SkipRows removes rows from their lines. FirstInLine returns the first row of the line of a row.
+	// SweepLines unblocks rows that are blocked although they are the first of their line. DissolveRows
+	// removes some rows of a consumer from their lines. DropLines removes the remaining lines.
 	SkipRows, FirstInLine, SweepLines, DissolveRows, DropLines string
-	// Retention: what is kept for a consumer, and which part of it is due for removal. Cutoff
-	// is a part of Retentions and Advance. Low reads the low-water marks of scopes.
+	// Retention: the stored policies of consumers, and the data that are due for removal. Cutoff is a part of
+	// Retentions and Advance. Low reads the low-water marks of sources.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, ReapBodies                                                                                  string
-	// Leased keys: Key reads one together with the time. NewKey, ChangeKey and RemoveKey write
-	// it. ForgetKeys removes some expired keys. KnownKey reads one for people. AbandonedKeys
-	// reads keys with a note whose lease ended without a known outcome.
+	// Leased keys. Key reads a key together with the current time. NewKey, ChangeKey and RemoveKey write a
+	// key. ForgetKeys removes some expired keys. KnownKey reads a key for display. AbandonedKeys reads keys
+	// with a stored request whose lease ended without a known outcome.
 	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, AbandonedKeys string
 	// Derivations of identities, and the owner of a consumer's name.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
 	Owner, NewOwner, ChangeOwner                               string
-	// Generations of a consumer: Working locks the generation of a batch, and the others
-	// change the state of generations. ForgetRows and the statements after it remove some
-	// records of a generation each.
+	// Generations of a consumer. Working locks the generation of a batch. The other statements of this group
+	// change the state of generations. Each of ForgetRows and the statements after it removes some records of
+	// a generation.
 	Generations, FirstGeneration, OpenGeneration, TurnGeneration, EndGeneration string
 	FenceGeneration, ConfirmFence, LiftFences, UnfenceGenerations, Working      string
 	CutFences, CutConfirmed                                                     string
 	ForgetRows, ForgetResults, ForgetMarkers, ForgetStreams, ForgetPositions    string
-	// NewReplay begins a replay, and OpenReplay finds another one that has not ended.
-	// LockReplay locks a replay and returns the time. SetReplay changes it, and Replays reads
-	// several.
+	// NewReplay begins a replay. OpenReplay finds another replay that has not ended. LockReplay locks a
+	// replay and returns the time. SetReplay changes a replay. Replays reads several replays.
 	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
-	// SampleRows, SampleReaping and SampleReplays are read by monitoring: rows by state, the
-	// progress of reapers, and open replays, by consumer.
+	// SampleRows, SampleReaping and SampleReplays are for monitoring. For each consumer they read the rows by
+	// state, the progress of the removal of markers, and open replays.
 	SampleRows, SampleReaping, SampleReplays string
 }
 
 // Postgres contains the statements of PostgreSQL.
 type Postgres struct {
 	Statements
-	// Serial takes the consumer's lock. Begin writes settings, guard and marks. BeginNew is
-	// Begin for marks that are assumed to be new. Writing is a part of both.
+	// Serial takes the consumer's lock. Begin writes settings, guard and markers. BeginNew is Begin for
+	// markers that are assumed to be new. Writing is a part of Begin and BeginNew.
 	Serial, Begin, BeginNew, Writing string
-	// OpenSchemas reads the schemas of the search_path in which other roles may create
-	// objects.
+	// OpenSchemas reads those schemas of the search_path in which other roles may create objects.
 	OpenSchemas string
-	// Rights reads the privileges that a role needs in Semel's schema, and which of them are
-	// missing.
+	// Rights reads the privileges that a role needs in Semel's schema, and the privileges that are missing.
 	Rights string
-	// SourceScopes reads the existing scopes of some sources of a consumer. NewScopes writes
-	// the missing ones.
+	// SourceScopes reads the existing numbers of some sources of a consumer. NewScopes writes the missing
+	// numbers.
 	SourceScopes, NewScopes string
-	// Offsets reads the offsets of known lanes. AdvanceOffsets raises them and returns the
-	// previous ones.
+	// Offsets reads the offsets of known lanes. AdvanceOffsets raises the offsets and returns the previous
+	// offsets.
 	Offsets, AdvanceOffsets string
-	// Receive is Row for any number of received messages, as columns.
+	// Receive is Row for any number of received messages. Its arguments are columns.
 	Receive string
-	// Limit and Unlimited set how long the server lets a statement run.
+	// Limit and Unlimited set how long a statement may run on the server.
 	Limit, Unlimited string
 	// SampleLimit limits the work of the server for a sample. SampleTables reads the server's
 	// estimates of the sizes of tables. SampleOutcomes reads the server's estimates of the
 	// numbers of markers, by outcome.
 	SampleLimit, SampleTables, SampleOutcomes string
-	// Close is Unguard with its own error if the guard is missing.
+	// Close is Unguard with a specific error if the guard is missing.
 	Close string
-	// UnguardKeeping is Unguard and also writes a result.
+	// UnguardKeeping is Unguard, and also writes a result.
 	UnguardKeeping string
-	// Claim claims rows. StartClaims and EndClaims return the valid claims. BeginClaims is
-	// Begin and Look for a batch in which all marks are claims, and BeginQueuedClaims is that
-	// for a batch that writes nothing before its end. CloseClaims fails if a claim is not
-	// valid, and so does CloseClaim, which is for one claim.
+	// Claim claims rows. StartClaims and EndClaims return the valid claims. BeginClaims is Begin and Look for
+	// a batch that consists only of claimed rows. BeginQueuedClaims is BeginClaims for a batch that writes
+	// nothing before its end. CloseClaims fails if a claim is not valid. CloseClaim is CloseClaims for one
+	// claim.
 	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
-	// ClaimEnds is a part of EndClaims and CloseClaims. RowEnds is a part of ClaimEnds and of
-	// the CloseClaims of an adopted table, and CallEnds a part of RowEnds.
+	// ClaimEnds is a part of EndClaims and CloseClaims. RowEnds is a part of ClaimEnds and of the CloseClaims
+	// of an adopted table. CallEnds is a part of RowEnds.
 	ClaimEnds, RowEnds, CallEnds string
 	// StartCalls begins calls outside of a transaction.
 	StartCalls string
-	// KnowStreams inserts unknown streams. TakeStreams locks streams and returns their
-	// positions. MoveStreams advances them and unblocks the rows that waited; SkipStream does
-	// so for one stream, over missing versions. StreamFreed and RowFreed are parts of both.
-	// BeginStreams starts streams that have not started.
+	// KnowStreams inserts unknown streams. TakeStreams locks streams and returns their positions. MoveStreams
+	// advances streams and unblocks the rows that waited. SkipStream advances one stream over missing
+	// versions and unblocks the rows that waited. StreamFreed and RowFreed are parts of MoveStreams and
+	// SkipStream. BeginStreams starts streams that have not started.
 	KnowStreams, TakeStreams, MoveStreams, SkipStream, StreamFreed, RowFreed, BeginStreams string
-	// BusyLines returns the lines in which rows wait. KnowLines assigns places in lines and
-	// locks the lines. EnterLines writes the places of rows. LeaveLines locks the lines that
-	// rows have left, and AdvanceLines unblocks the next rows.
+	// BusyLines returns the lines in which rows wait. KnowLines assigns places in lines and locks the lines.
+	// EnterLines writes the places of rows. LeaveLines locks the lines that rows have left. AdvanceLines
+	// unblocks the next rows of these lines.
 	BusyLines, KnowLines, EnterLines, LeaveLines, AdvanceLines string
 	// LockLines locks the lines of a consumer, before DropLines.
 	LockLines string
 	// ExecOne wraps a statement that must change exactly one row.
 	ExecOne string
-	// Patience sets up a reaper's transaction, and returns whether no other reaper works for
-	// the consumer. Place returns where its scan begins. ReapRows and Reap remove some markers
-	// between two places, with their rows. Walked stores the new place. Due is a part of Place
-	// and Part, and Part is a part of ReapRows and Reap.
+	// Patience starts the transaction of a reaper and returns whether no other reaper works for the consumer.
+	// Place returns where the scan of the reaper begins. ReapRows and Reap remove some markers between two
+	// places, with their rows. Walked stores the new place. Due is a part of Place and Part. Part is a part
+	// of ReapRows and Reap.
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
-	// SealTurn sets up a sealing transaction, and returns whether no other process seals.
+	// SealTurn starts a sealing transaction and returns whether no other process seals.
 	SealTurn string
-	// EraseTurn sets up an erasure transaction.
+	// EraseTurn starts an erasure transaction.
 	EraseTurn string
 	// IndexDue, UnindexedDue and UnindexDue are Index, Unindexed and Unindex for the index
 	// that Claim uses.
 	IndexDue, UnindexedDue, UnindexDue string
 	// IndexLow, UnindexedLow and UnindexLow are the same for the index of low-water marks.
 	IndexLow, UnindexedLow, UnindexLow string
-	// Index creates the reaper's index. Unindexed returns a row if the index cannot be
-	// used; the row tells whether the index exists. Unindex drops it.
+	// Index creates the reaper's index. If the index cannot be used, Unindexed returns a row that says
+	// whether the index exists. Unindex drops the index.
 	Index, Unindexed, Unindex string
-	// IndexCauses, UnindexedCauses and UnindexCauses are the same for the index that Caused
-	// uses.
+	// IndexCauses, UnindexedCauses and UnindexCauses are the same for the index that Caused uses.
 	IndexCauses, UnindexedCauses, UnindexCauses string
 	// Reaper creates a procedure that does the work of a reaper.
 	Reaper string
-	// Dated returns whether the markers of a consumer are in a table with daily partitions, and
-	// the kind of the ids. DatedRows returns the same for the consumers of rows. LockDated and
-	// NewDated create such a table, and UndatedMarkers checks that the common table has no
-	// markers of the consumer. Moving is Dated for a consumer whose markers are being moved.
+	// Dated returns whether the markers of a consumer are in a table with daily partitions, and the kind of
+	// the ids. DatedRows returns the same for the consumers of rows. LockDated and NewDated create such a
+	// table. UndatedMarkers checks that the common table has no markers of the consumer. Moving is Dated for
+	// a consumer whose markers are being moved.
 	Dated, DatedRows, LockDated, NewDated, UndatedMarkers, Moving string
-	// Questions about a table before it is adopted.
+	// Checks of a table before it is adopted.
 	OldKey, OldUnlogged, SetupName string
 }
 
-// Adopted contains the statements that replace the usual ones if the store also marks in a
+// Adopted contains the statements that replace the usual statements if the store also writes markers into a
 // table of the user.
 type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Look, CloseClaims string }
 
-// With returns the statements with those of an adopted table in place of the usual ones.
+// With returns p with the statements of an adopted table in place of the usual statements.
 func (p *Postgres) With(a Adopted) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome
 	own.Look, own.CloseClaims = a.Look, a.CloseClaims
-	own.BeginClaims, own.BeginQueuedClaims, own.CloseClaim = "", "", "" // these are only short forms of other statements
+	own.BeginClaims, own.BeginQueuedClaims, own.CloseClaim = "", "", "" // shortened forms of other statements
 	return &own
 }
 
@@ -229,10 +223,9 @@ type SQLite struct {
 	ForeignKeys, File string
 	// AnyDue and Claimable find the rows that Take claims.
 	AnyDue, Claimable, Take string
-	// DatedAhead reads what CutAhead would change.
+	// DatedAhead reads the rows that CutAhead would change.
 	DatedAhead string
-	// HasClaim, StartClaim, EndClaim and EndMarker concern one claim; StateOf reads the state
-	// of a row.
+	// HasClaim, StartClaim, EndClaim and EndMarker concern one claim. StateOf reads the state of a row.
 	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string
 	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows concern one
 	// stream.
@@ -240,23 +233,23 @@ type SQLite struct {
 	// BusyLine, KnowLine and EnterLine concern one line. AdvanceLines and ForgetLines concern
 	// the lines that rows have left.
 	BusyLine, KnowLine, EnterLine, AdvanceLines, ForgetLines string
-	// SecureDelete reads whether deleted data is overwritten. Overwrite and NoOverwrite switch
-	// that on and off. Checkpoint moves the write-ahead log into the file and empties it.
+	// SecureDelete reads whether SQLite overwrites deleted data. Overwrite and NoOverwrite switch the
+	// overwriting on and off. Checkpoint moves the write-ahead log into the database file and empties the
+	// log.
 	SecureDelete, Overwrite, NoOverwrite, Checkpoint string
-	// Advanced reads the progress of Advance. NextDue reads the next scope with markers that
-	// are due for removal, and Part some of these markers. RemoveRows, RemoveMarker and
-	// RemoveResult remove one marker and its data.
+	// Advanced reads the progress of Advance. NextDue reads the next source with markers that are due for
+	// removal. Part reads some of these markers. RemoveRows, RemoveMarker and RemoveResult remove one marker
+	// and its data.
 	Advanced, NextDue, Part, RemoveRows, RemoveMarker, RemoveResult string
-	// ForgetEditBodies and ForgetEdits remove edits of rows that have no body any more, or do
-	// not exist.
+	// ForgetEditBodies removes the bodies of edits whose row has no body any more. ForgetEdits removes the
+	// edits of rows that do not exist.
 	ForgetEditBodies, ForgetEdits string
 }
 
 // begins is the text before the name of each statement in an SQL file.
 const begins = "-- name: "
 
-// Texts returns the statements of SQL files by name. Each statement ends where the next one
-// begins.
+// Texts returns the statements of SQL files by name. A statement ends where the next statement begins.
 func Texts(files ...string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, text := range files {
@@ -272,8 +265,8 @@ func Texts(files ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// Fill sets each field of statements, a pointer to a struct, to the text of its name. A field
-// without a text is an error, and so is a text without a field.
+// Fill sets each field of statements, a pointer to a struct, to the text with its name. A field without a
+// text is an error. A text without a field is an error too.
 func Fill(statements any, texts map[string]string) error {
 	left := make(map[string]string, len(texts))
 	for name, text := range texts {
@@ -309,7 +302,7 @@ func ByName(statements any) map[string]string {
 	return all
 }
 
-// field returns the field name for the name of a statement in words.
+// field converts the name of a statement in words to the name of its field.
 func field(name string) string {
 	var f strings.Builder
 	for word := range strings.FieldsSeq(name) {

@@ -8,23 +8,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Twin is one of several rows of an identity with different contents.
+// Twin is one of several rows that have the same identity and different contents.
 type Twin struct {
 	Number   int64
 	State    store.RowState
 	Conflict bool
-	// Version and Sum are the content of the row, in the form of a marker.
+	// Version and Sum describe the content of the row, in the form of a marker.
 	Version int64
 	Sum     []byte
-	// Stepped: steps of the row took effect. UnknownOutcome: a call for it has an unknown
-	// outcome.
+	// Stepped means that some steps of the row were applied. UnknownOutcome means that the outcome of a call
+	// for the row is unknown.
 	Stepped, UnknownOutcome bool
 }
 
-// Of reports whether a marker belongs to this row and not to one of the others: they have the
-// same content. Two rows can have the same content, because a duplicate of the first message
-// may arrive while a conflict owns the marker. Then the marker belongs to the row whose state
-// matches its outcome, or else to the first content.
+// Of reports whether a marker belongs to this row and not to another row of the identity. A marker belongs to
+// a row with the same content. Two rows can have the same content, because a duplicate of the first message
+// may arrive while a conflict owns the marker. In this case the marker belongs to the row whose state matches
+// the marker's outcome or, if there is none, to the row of the first content.
 func (m Marker) Of(row Twin, others []Twin) bool {
 	if !m.has(row) {
 		return false
@@ -45,8 +45,8 @@ func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Eq
 
 func (m Marker) tells(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
 
-// Returned returns the new marker of an identity after the row of a conflict that owned it was
-// closed: the marker of the first content's row, or closed if there is no such row.
+// Returned returns the new marker of an identity after the row of a conflict was closed that owned the
+// marker. The result is the marker of the first content's row. If there is no such row, the result is closed.
 func Returned(closed Marker, others []Twin) Marker {
 	for _, o := range others {
 		if said := o.State.Outcome(); !o.Conflict && said != 0 {
@@ -56,7 +56,7 @@ func Returned(closed Marker, others []Twin) Marker {
 	return closed
 }
 
-// StoredTwins converts twins for admin.MayRun.
+// StoredTwins converts twins to the type of admin.MayRun.
 func StoredTwins(all []Twin) []store.StoredRow {
 	rows := make([]store.StoredRow, len(all))
 	for i, t := range all {
@@ -71,9 +71,8 @@ func StoredTwins(all []Twin) []store.StoredRow {
 	return rows
 }
 
-// Over returns how a claimed row must end if the marker of its identity does not wait for the
-// row, and why; law 16 allows no other end. A zero event means that no other row waits, and
-// that the row takes the marker.
+// Over returns how a claimed row must end whose marker does not wait for the row, and why. Law 16 allows no
+// other end. A zero event means that no other row waits, and that the row takes the marker.
 func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, string) {
 	switch {
 	case !marked:
@@ -93,11 +92,11 @@ func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, strin
 	return 0, ""
 }
 
-// tookEffect reports a row that completed. An earlier release could complete a row under the
-// marker of another content.
+// tookEffect reports whether a row was applied. An earlier release could apply a row although the marker
+// belonged to another content.
 func tookEffect(t Twin) bool { return t.State == store.StateCompleted }
 
-// OverReason returns the reason for a row that Over ends; empty keeps its present reason.
+// OverReason returns the reason of a row that Over ends. An empty reason means that the row keeps its reason.
 func OverReason(e store.RowEvent) string {
 	if e == store.RowCompleted {
 		return ""

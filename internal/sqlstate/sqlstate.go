@@ -1,5 +1,5 @@
-// Package sqlstate names the codes of PostgreSQL's errors that the stores need.
-// See https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// Package sqlstate contains the codes of PostgreSQL's errors that the stores use. See
+// https://www.postgresql.org/docs/current/errcodes-appendix.html.
 package sqlstate
 
 // The codes. The first two characters of a code are its class.
@@ -15,14 +15,14 @@ const (
 	Deadlock             = "40P01"
 	LockNotAvailable     = "55P03"
 	QueryCanceled        = "57014"
-	// Unmet is raised by {prefix}expect, ClaimLost by {prefix}stand.
+	// Unmet is raised by the function {prefix}expect, and ClaimLost by the function {prefix}stand.
 	Unmet     = "SM001"
 	ClaimLost = "SM002"
 )
 
-// RolledBack reports whether this code of an answer to COMMIT, or to a statement sent with it,
-// proves that nothing was committed. A server that shuts down or is broken, and a pooler that
-// lost its server, answer with an error, too, but do not know the outcome.
+// RolledBack reports whether this code proves that nothing was committed. The code is from the response to
+// COMMIT, or to a statement that was sent together with COMMIT. A server that shuts down or is broken, and a
+// pooler that has lost its server, also respond with an error, but they do not know the outcome.
 func RolledBack(code string) bool {
 	if len(code) != 5 || code == CompletionUnknown {
 		return false

@@ -4,13 +4,14 @@ package sqltext
 
 // Dialect describes the syntax of a database.
 type Dialect struct {
-	// Brackets means that [name] and `name` are quoted names.
+	// Brackets means that [name] and `name` are names.
 	Brackets bool
-	// DollarBodies means that $tag$ … $tag$ is a text, that comments nest, and that E'…' has escapes.
+	// DollarBodies means that $tag$ … $tag$ is a text, that comments can be nested, and that E'…' has
+	// escapes.
 	DollarBodies bool
-	// Placeholders are the characters that begin a placeholder.
+	// Placeholders contains the characters with which a placeholder can begin.
 	Placeholders string
-	// Catalog is the schema of the built-in objects, which Exact writes.
+	// Catalog is the schema of the built-in objects. Exact writes this schema before their names.
 	Catalog string
 }
 

@@ -2,19 +2,20 @@ package sqltext
 
 import "strings"
 
-// beforeParenthesis are the words in Semel's SQL that can precede a parenthesis without being functions. They
-// belong to PostgreSQL's grammar, so the search_path does not affect them.
+// beforeParenthesis contains the words in Semel's SQL that can precede a parenthesis although they are no
+// functions. These words belong to PostgreSQL's grammar, so the search_path does not affect them.
 var beforeParenthesis = map[string]bool{
 	"all": true, "any": true, "array": true, "cast": true, "coalesce": true, "exists": true, "extract": true, "greatest": true,
 	"least": true, "nullif": true, "operator": true, "overlay": true, "position": true, "row": true, "some": true, "substring": true, "trim": true,
 }
 
-// Exact rewrites Semel's own SQL so that no object in a schema of the search_path can replace a built-in one.
-// PostgreSQL prefers a function or an operator whose arguments match exactly, in any schema, to a built-in one
-// that needs a cast. So Exact adds the schema of the built-in objects to each function call, and casts the
-// operands of these operators to the types of a built-in operator: a number times an interval, the result of
-// extract times a whole number, and comparisons with to_regclass. All other operators have operands with exact
-// types already. For a dialect without a catalog Exact returns the text unchanged.
+// Exact rewrites Semel's own SQL so that no object in a schema of the search_path can replace a built-in
+// object. PostgreSQL prefers a function or an operator whose arguments match exactly, in any schema, to a
+// built-in one that needs a cast. So Exact adds the schema of the built-in objects to each function call.
+// Exact also casts the operands of these operators to the types of a built-in operator: a number times an
+// interval, the result of extract times a whole number, and comparisons with to_regclass. The operands of all
+// other operators have exact types already. For a dialect without a catalog, Exact returns the text
+// unchanged.
 func (d Dialect) Exact(text string) (string, error) {
 	if d.Catalog == "" {
 		return text, nil
@@ -49,8 +50,9 @@ func (d Dialect) Exact(text string) (string, error) {
 	return b.String(), nil
 }
 
-// exacting is the state of Exact. code are the tokens except spaces. before maps the position of a token to the
-// text to insert before it, and the negated end of a token to the text to insert after it.
+// exacting is the state of Exact. code contains the tokens except spaces. before contains texts to insert:
+// the key of a text that is inserted before a token is the position of the token, and the key of a text that
+// is inserted after a token is the negated end of the token.
 type exacting struct {
 	Dialect
 	text   string
@@ -62,12 +64,12 @@ func (e *exacting) look(i int) {
 	t := e.code[i]
 	calls := t.Kind == Name && !t.Quoted && i+1 < len(e.code) && e.code[i+1].IsSign("(") && e.code[i+1].Start == t.End
 	switch {
-	case t.Is("unnest") && calls && e.several(i+1): // the grammar makes calls of the built-in one
+	case t.Is("unnest") && calls && e.several(i+1): // in this form the grammar calls the built-in function
 	case t.Is("to_regclass") && calls:
 		if i == 0 || !e.code[i-1].IsSign(".") {
 			e.before[t.Start] = e.Catalog + "."
 		}
-		e.before[-e.code[min(e.closing(i+1), len(e.code)-1)].End] = "::oid" // what it is compared with
+		e.before[-e.code[min(e.closing(i+1), len(e.code)-1)].End] = "::oid" // the value with which to_regclass is compared
 	case calls && !beforeParenthesis[t.Word] && (i == 0 || !e.code[i-1].IsSign(".")):
 		e.before[t.Start] = e.Catalog + "."
 	case t.Is("extract") && calls:
@@ -76,11 +78,11 @@ func (e *exacting) look(i int) {
 			e.before[-e.code[end+2].End] = ".0" // extract returns numeric
 		}
 	case t.Is("interval") && i > 1 && e.code[i-1].IsSign("*"):
-		e.before[-e.code[i-2].End] = "::float8" // there is no other product with an interval
+		e.before[-e.code[i-2].End] = "::float8" // Semel's SQL has no other product with an interval
 	}
 }
 
-// closing returns the index of the parenthesis that closes the one at i.
+// closing returns the index of the parenthesis that closes the parenthesis at i.
 func (e *exacting) closing(i int) int {
 	for depth := 0; i < len(e.code); i++ {
 		switch {
@@ -116,7 +118,8 @@ func (e *exacting) several(i int) bool {
 
 func wholeNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// dollarTag returns the opening $tag$ of a text in dollar quotes; empty for other texts.
+// dollarTag returns the opening $tag$ of a text in dollar quotes. For other texts, dollarTag returns an empty
+// string.
 func dollarTag(literal string) string {
 	if !strings.HasPrefix(literal, "$") {
 		return ""

@@ -10,17 +10,17 @@ type Kind uint8
 
 // The kinds.
 const (
-	// Space: spaces and comments.
+	// Space is a sequence of spaces and comments.
 	Space Kind = iota
-	// Name: a keyword, a name or a quoted name.
+	// Name is a keyword, a name or a quoted name.
 	Name
-	// Literal: a text or a number.
+	// Literal is a text or a number.
 	Literal
-	// Param: a parameter :name.
+	// Param is a parameter :name.
 	Param
-	// Foreign: a placeholder of the driver.
+	// Foreign is a placeholder of the driver.
 	Foreign
-	// Operator: any other character, or one of "::", "||" and ":=".
+	// Operator is any other character, or one of "::", "||" and ":=".
 	Operator
 )
 
@@ -40,7 +40,7 @@ func (t Token) Is(keyword string) bool { return t.Kind == Name && !t.Quoted && t
 // IsSign reports whether the token is this operator.
 func (t Token) IsSign(sign string) bool { return t.Kind == Operator && t.Word == sign }
 
-// scanner splits SQL into tokens. scanner knows only enough of SQL to distinguish code from quotes and
+// scanner splits SQL into tokens. A scanner understands only enough SQL to distinguish code from quotes and
 // comments.
 type scanner struct {
 	Dialect
@@ -49,7 +49,7 @@ type scanner struct {
 	tokens []Token
 }
 
-// Scan splits text into tokens, which together are the whole text.
+// Scan splits text into tokens. The tokens together contain the whole text.
 func (d Dialect) Scan(text string) ([]Token, error) {
 	s := &scanner{Dialect: d, text: text}
 	for s.at < len(s.text) {
@@ -125,8 +125,8 @@ func (s *scanner) while(from int, is func(byte) bool) int {
 	return from
 }
 
-// lineEnd returns the end of a comment that begins with --. In PostgreSQL a carriage return also ends it, in
-// SQLite it does not.
+// lineEnd returns the end of a comment that begins with --. A carriage return ends such a comment in
+// PostgreSQL, but not in SQLite.
 func (s *scanner) lineEnd() int {
 	ends := "\n"
 	if s.DollarBodies {
@@ -138,7 +138,7 @@ func (s *scanner) lineEnd() int {
 	return len(s.text)
 }
 
-// comment reads /* … */, which nests if the dialect has dollar quotes.
+// comment reads a comment /* … */. If the dialect has dollar quotes, comments can be nested.
 func (s *scanner) comment() error {
 	depth, i := 1, s.at+2
 	for depth > 0 {
@@ -201,7 +201,7 @@ func (s *scanner) quotedName(end byte) error {
 	return s.open("a quoted name")
 }
 
-// dollarTag returns the opening $tag$ at this position; empty if there is none.
+// dollarTag returns the opening $tag$ at this position, or an empty string if there is none.
 func (s *scanner) dollarTag() string {
 	i := s.at + 1
 	if i < len(s.text) && isNameStart(s.text[i]) {
@@ -237,6 +237,6 @@ func isNameStart(c byte) bool {
 }
 func isNameByte(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 
-// isNumberByte accepts more than valid numbers: a token that begins with a digit is neither a name nor a
-// parameter.
+// isNumberByte accepts more characters than numbers contain. That does no harm, because a token that begins
+// with a digit is neither a name nor a parameter.
 func isNumberByte(c byte) bool { return isDigit(c) || c == '.' || isNameStart(c) }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Statement contains the tokens of one statement without spaces and comments; at least one.
+// Statement contains the tokens of one statement without spaces and comments. It has at least one token.
 type Statement []Token
 
-// Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. Split
-// leaves out empty statements.
+// Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. The
+// result contains no empty statements.
 func Split(tokens []Token) []Statement {
 	var all []Statement
 	var one Statement
@@ -60,8 +60,8 @@ func (s Statement) hasBody() bool {
 	return false
 }
 
-// Begins reports whether the statement begins with a word or a parenthesis. A database may skip other characters,
-// and then run another statement than the text suggests.
+// Begins reports whether the statement begins with a word or a parenthesis. If it begins with another
+// character, a database may skip that character and run another statement than the text suggests.
 func (s Statement) Begins() bool {
 	first := s[0]
 	if first.IsSign("(") {
@@ -70,8 +70,8 @@ func (s Statement) Begins() bool {
 	return first.Kind == Name && !first.Quoted && first.Word[0] >= 'a' && first.Word[0] <= 'z'
 }
 
-// Ends reports whether the statement ends its transaction or replaces it by another. ROLLBACK TO a savepoint does
-// not.
+// Ends reports whether the statement ends its transaction or replaces the transaction by another. ROLLBACK TO
+// a savepoint does not end the transaction.
 func (s Statement) Ends() bool {
 	switch first := s[0]; {
 	case first.Is("commit"), first.Is("end"), first.Is("abort"):
@@ -84,7 +84,7 @@ func (s Statement) Ends() bool {
 	return false
 }
 
-// Copies reports whether the statement is a COPY; the single word is not one.
+// Copies reports whether the statement is a COPY. The single word COPY is no such statement.
 func (s Statement) Copies() bool { return s[0].Is("copy") && len(s) > 1 }
 
 // toSavepoint reports whether the statement continues with [ WORK | TRANSACTION ] TO after ROLLBACK.
@@ -97,8 +97,8 @@ func (s Statement) toSavepoint() bool {
 	return false
 }
 
-// Ending returns the first statement of text that would end the transaction or does not begin like a statement;
-// nil if there is none. Ending returns an error if the text cannot be parsed.
+// Ending returns the first statement of text that would end the transaction, or that does not begin like a
+// statement. If there is none, Ending returns nil. If the text cannot be parsed, Ending returns an error.
 func (d Dialect) Ending(text string) (Statement, error) {
 	tokens, err := d.Scan(text)
 	if err != nil {
@@ -112,19 +112,19 @@ func (d Dialect) Ending(text string) (Statement, error) {
 	return nil, nil
 }
 
-// Ends reports whether a statement of text ends its transaction. Ends returns false for a text that cannot
-// be parsed, because a database rejects it too.
+// Ends reports whether a statement of text ends its transaction. If a text cannot be parsed, Ends returns
+// false, because a database rejects such a text too.
 func (d Dialect) Ends(text string) bool { return d.has(text, Statement.Ends, enders...) }
 
 // enders are the words with which statements that may end a transaction begin.
 var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 
-// Copies reports whether a statement of text is a COPY. Copies returns false for a text that cannot be parsed,
-// because a database rejects it too.
+// Copies reports whether a statement of text is a COPY. If a text cannot be parsed, Copies returns false,
+// because a database rejects such a text too.
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
-// has reports whether is returns true for a statement of text. Such statements begin with one of words, so that a
-// single statement that begins with another word needs no parsing.
+// has reports whether is returns true for a statement of text. Such statements begin with one of words. So a
+// single statement that begins with another word need not be parsed.
 func (d Dialect) has(text string, is func(Statement) bool, words ...string) bool {
 	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false
@@ -142,8 +142,9 @@ func beginsWith(text string, words []string) bool {
 	return false
 }
 
-// Bare returns text without the spaces, comments and semicolons before its first and after its last statement, so
-// that it can be part of another statement. A text that cannot be parsed is returned unchanged.
+// Bare returns text without the spaces, comments and semicolons before its first statement and after its last
+// statement, so that the result can be part of another statement. If the text cannot be parsed, Bare returns
+// it unchanged.
 func (d Dialect) Bare(text string) string {
 	tokens, err := d.Scan(text)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fit returns nil if done are the first steps of names and at least one step is left. Otherwise the error says why
-// the row has to be parked, and what to do.
+// Fit returns nil if done are the first steps of names and at least one step is left. Otherwise the error
+// says why the row must be parked, and what to do.
 func Fit(names []string, done []store.StepDone) error {
 	if len(done) == 0 {
 		return nil
@@ -34,14 +34,14 @@ func quoted(done []store.StepDone) string {
 	return fmt.Sprintf("%q", names)
 }
 
-// Next returns the index of the step to run next. The row must fit.
+// Next returns the index of the step that runs next. The row must fit (see Fit).
 func Next(done []store.StepDone) int { return len(done) }
 
 // Left reports whether a step is left.
 func Left(names []string, done []store.StepDone) bool { return len(done) < len(names) }
 
-// With returns a new list of done and one more step. done stays unchanged, so that the row has its old list if the
-// run is rolled back.
+// With returns a new list: done plus one more step. With does not change done, so that the row still has its
+// old list if the run is rolled back.
 func With(done []store.StepDone, name string, output []byte) []store.StepDone {
 	return append(slices.Clip(done), store.StepDone{Name: name, Output: slices.Clone(output)})
 }

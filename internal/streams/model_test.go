@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// drawn is a generated batch: its marks, the store's verdicts, and its end.
+// drawn is a randomly generated batch: its markers, the verdicts of the store, and the ending of the batch.
 type drawn struct {
 	marks    []store.Mark
 	verdicts []store.Verdict
@@ -44,7 +44,7 @@ type place struct {
 	print semel.Fingerprint
 }
 
-// judged returns the verdicts of the model, and which marks are next.
+// judged returns the verdicts of the model, and which messages have the next version of their stream.
 func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {
@@ -64,7 +64,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bo
 	return verdicts, next
 }
 
-// ends reports whether the batch's end makes a mark take effect or skips it.
+// ends reports whether the ending of the batch applies or skips message i.
 func (d *drawn) ends(i int) bool {
 	for _, c := range d.ending.Claims {
 		if c.Mark == i {

@@ -1,6 +1,5 @@
-// Package streams judges the versions of a batch against their streams, with the same rules
-// for every store. The store asks which streams to lock, sets their stored state, and writes
-// their new state when it commits.
+// Package streams compares the versions of a batch with their streams, by the same rules for every store. The
+// store asks which streams to lock, passes their stored state, and writes their new state when it commits.
 package streams
 
 import (
@@ -16,32 +15,32 @@ import (
 type Stream struct {
 	Scope int64
 	Name  []byte
-	// Last is the last version that took effect, and Print its fingerprint. For a stream that
-	// is not stored, Last is the version before its first, or Unbegun.
+	// Last is the last version that was applied, and Print is its fingerprint. If the stream is not stored,
+	// Last is the version before its first version, or Unbegun.
 	Last  int64
 	Print semel.Fingerprint
-	// Was is the last version before the batch, set for streams that the batch advances.
+	// Was is the last version before the batch. It is set for streams that the batch advances.
 	Was int64
 
-	first int64 // the version before its first; Unbegun if any version may be the first
-	now   int64 // Last, advanced by the batch
+	first int64 // the version before the first version; Unbegun if any version may be the first
+	now   int64 // Last, plus the versions of this batch
 	print semel.Fingerprint
 }
 
-// Unbegun is the position of a stream that starts with the first version it sees, until it has
-// seen one. Redeliveries of messages that were processed before the stream existed do not
-// start it.
+// Unbegun is the position of a stream that starts with the first version that arrives, as long as none has
+// arrived. If messages that were processed before the stream existed are delivered again, they do not start
+// the stream.
 const Unbegun = -1
 
-// Batch tracks the streams of a batch; nil if no mark has a version to judge.
+// Batch contains the streams of a batch. It is nil if no message has a version to check.
 type Batch struct {
 	marks []store.Mark
 	all   []*Stream // sorted, so that batches lock streams in one order and cannot deadlock
-	of    []*Stream // by mark; nil for a mark without a version check
-	next  []bool    // by mark: it has the next version of its stream
-	came  bool      // End made a row due that was to be blocked
-	// unjudged has the indexes of the marks that start a stream and whose versions Judge does not check.
-	// known indexes all.
+	of    []*Stream // by message; nil if the version is not checked
+	next  []bool    // by message: it has the next version of its stream
+	came  bool      // End made a row due that should have been blocked
+	// unjudged contains the indexes of the messages that start a stream and whose versions Judge does not
+	// check. known contains the streams in all by their keys.
 	unjudged []int
 	known    map[key]*Stream
 }
@@ -51,7 +50,7 @@ type key struct {
 	name  string
 }
 
-// Of returns the streams of the marks, nil if there are none.
+// Of returns the streams of a batch, or nil if there are none.
 func Of(marks []store.Mark) *Batch {
 	var b *Batch
 	for i := range marks {
@@ -81,7 +80,7 @@ func Of(marks []store.Mark) *Batch {
 
 func keyOf(m *store.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
 
-// begins reports whether the message starts a stream although its version is not judged: it is
+// begins reports whether the message starts a stream although its version is not checked. Such a message is
 // parked or waits, and later versions must wait for it.
 func begins(m *store.Mark) bool {
 	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
@@ -91,8 +90,8 @@ func compare(x, y *Stream) int {
 	return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare(x.Name, y.Name))
 }
 
-// All returns the streams of the batch in a fixed order. The store sets Last and Print of the
-// streams that it has.
+// All returns the streams of the batch in a fixed order. The store sets Last and Print of those streams that
+// are stored.
 func (b *Batch) All() []*Stream {
 	if b == nil {
 		return nil
@@ -100,8 +99,8 @@ func (b *Batch) All() []*Stream {
 	return b.all
 }
 
-// Judge changes the verdicts of fresh marks to Gap or Stale where their version is not the
-// next one. Marks are judged in order, and each assumes that those before it take effect.
+// Judge changes the verdict of fresh messages to Gap or Stale if their version is not the next version. Judge
+// checks the messages in order, and assumes for each message that the messages before it will be applied.
 func (b *Batch) Judge(verdicts []store.Verdict) {
 	if b == nil {
 		return
@@ -119,7 +118,7 @@ func (b *Batch) Judge(verdicts []store.Verdict) {
 		case n == s.now+1:
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
-		case n > s.now: // also a discarded message that relied on one that was rolled back
+		case n > s.now: // also a discarded message whose predecessor was rolled back
 			verdicts[i] = store.Verdict{Kind: store.Gap, Missing: n - s.now - 1}
 		case m.As == store.Discarded:
 		default:
@@ -135,9 +134,9 @@ func (s *Stream) beginAt(n int64) {
 	}
 }
 
-// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see
-// begins). A stream starts at the smallest of these versions in the batch. Otherwise a later
-// version could take effect before an earlier version that waits in the inbox.
+// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see begins). A
+// stream starts at the smallest of these versions in the batch. Otherwise a later version could be applied
+// before an earlier version that waits in the inbox.
 func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
@@ -152,9 +151,9 @@ func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	}
 }
 
-// Begun returns streams that are not in All and that start with messages of this batch. If
-// such a stream is not stored yet, the store writes it with Last. Marks in trim are rolled
-// back and start no stream.
+// Begun returns streams that are not in All and that start with messages of this batch. If such a stream is
+// not stored yet, the store writes it with Last. Messages whose index is in trim are rolled back and start no
+// stream.
 func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
@@ -164,11 +163,11 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 			all = append(all, &Stream{Scope: m.Scope, Name: m.Version.Stream, Last: m.Version.Number - 1})
 		}
 	}
-	slices.SortStableFunc(all, compare) // the smallest version of each stays the first
+	slices.SortStableFunc(all, compare) // the smallest version of each stream stays the first
 	return slices.CompactFunc(all, func(x, y *Stream) bool { return compare(x, y) == 0 })
 }
 
-// Received returns the streams that start with messages which are stored without being judged.
+// Received returns the streams that start with messages which are stored without a version check.
 func Received(marks []store.Mark, verdicts []store.Verdict) []*Stream {
 	b := Of(marks)
 	if b != nil {
@@ -185,10 +184,10 @@ func (b *Batch) begin() {
 	}
 }
 
-// End adjusts the end of a batch to its streams: rows and claims that would be blocked, or
-// parked because of a gap, are released if their turn has come. End returns the streams that
-// advance, with their new Last and Print. A rolled back or unfinished message does not advance
-// its stream, and neither do the versions after it.
+// End adjusts the ending of a batch to its streams. If a row or claim would be blocked, or parked because of
+// a gap, but its version is now the next, End releases it. End returns the streams that advance, with their
+// new Last and Print. A rolled back or unfinished message does not advance its stream, and the versions after
+// it do not either.
 func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	if b == nil {
 		return e, nil
@@ -223,8 +222,8 @@ func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	return e, moved
 }
 
-// Turns returns the versions that are due, or obsolete, after the streams moved: for each, the
-// 1-based index of its stream in moved, and the version.
+// Turns returns the versions that are due, or obsolete, after the streams have advanced. For each version,
+// places contains the index of its stream in moved, counted from 1, and numbers contains the version.
 func Turns(moved []*Stream) (places, numbers []int64) {
 	for i, s := range moved {
 		for n := s.Was; n <= s.Last; n++ { // no overflow: Last is less than the largest number
@@ -234,10 +233,10 @@ func Turns(moved []*Stream) (places, numbers []int64) {
 	return places, numbers
 }
 
-// Came reports whether End released a row that was to be blocked.
+// Came reports whether End released a row that should have been blocked.
 func (b *Batch) Came() bool { return b != nil && b.came }
 
-// move advances the streams by the messages that take effect with this end.
+// move advances the streams by the messages that are applied with this ending.
 func (b *Batch) move(e store.Ending) {
 	b.begin()
 	stays := make([]bool, len(b.of))
@@ -258,7 +257,7 @@ func (b *Batch) move(e store.Ending) {
 	}
 }
 
-// due reports whether the version of a mark is at most the next one of its stream.
+// due reports whether the version of a message is at most the next version of its stream.
 func (b *Batch) due(mark int) bool {
 	s := b.of[mark]
 	return s != nil && b.marks[mark].Version.Number <= s.now+1

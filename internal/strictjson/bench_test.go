@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// The webhook is made up, in the style of code hosting services: 11 KB, with objects of up to
-// 80 members in no particular order, mostly URLs.
+// The webhook is invented, in the style of webhooks of code hosting services. It has 11 KB, with objects of
+// up to 80 members in random order, and most values are URLs.
 //
 //go:embed testdata/webhook.json
 var webhook []byte
 
-// sample is a text with pointers to three of its values.
+// sample is a text with pointers to three values in the text.
 type sample struct {
 	name     string
 	text     []byte
 	pointers []string
 }
 
-// bodies are the measured texts: a small event, a payment, a webhook.
+// bodies returns the measured texts: a small event, a payment, a webhook.
 func bodies() []sample {
 	small := []byte(`{"id":"018f4e7a-0000-7000-8000-000000000001","order":4711,"customer":{"id":42,"name":"Zoë"},"amount":1250.75,"currency":"EUR","created":"2024-05-06T07:08:09Z","paid":true,"note":"thank you"}`)
 	return []sample{
@@ -33,8 +33,8 @@ func bodies() []sample {
 	}
 }
 
-// measure runs do. In addition to the mean, it reports the fastest of many short runs, which
-// is less disturbed by other work on the machine.
+// measure runs do. In addition to the mean time, measure reports the time of the fastest of many short runs.
+// That time is less disturbed by other work on the machine.
 func measure(b *testing.B, length int, do func()) {
 	const stretch = 8
 	best, n := time.Hour, 0
@@ -106,7 +106,7 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// body returns about 1 KiB, like a payment or a webhook.
+// body returns about 1 KiB of JSON, as a payment could have.
 func body() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"id":"018f4e7a-0000-7000-8000-000000000001","amount":1250.75,"currency":"EUR","customer":{"id":42,"name":"Zoë","vip":false},"lines":[`)

@@ -5,12 +5,11 @@ import (
 	"io"
 )
 
-// WriteCanonical writes a form of the value that is equal for equal values, regardless of
-// white space, member order, escapes and number format, and different for different values.
-// The form is a sequence of tagged values: n, t and f for null, true and false; d and s with a
-// length for numbers (as exact decimals) and strings; and [ and { up to an e for arrays and
-// objects, with the names of an object sorted by their bytes. w must not fail; a hash.Hash
-// never does.
+// WriteCanonical writes a canonical form of the value. Equal values have equal forms, regardless of white
+// space, member order, escapes and number format. Different values have different forms. The form is a
+// sequence of tagged values: n, t and f for null, true and false; d and s with a length for numbers (as exact
+// decimals) and strings; [ and { up to an e for arrays and objects, with the names of an object sorted by
+// their bytes. w must not return errors, like a hash.Hash.
 func (v Value) WriteCanonical(w io.Writer) {
 	d := v.document
 	if d.scratch == nil {
@@ -22,10 +21,10 @@ func (v Value) WriteCanonical(w io.Writer) {
 }
 
 const (
-	// flushAt is the number of bytes that are collected before they are written.
+	// flushAt is the number of bytes that are collected before they are written to w.
 	flushAt = 1024
-	// shortText is the longest text that is copied in whole words, together with the bytes
-	// after it.
+	// shortText is the maximum length of a text that is copied in a fixed number of bytes, including bytes
+	// after the text.
 	shortText = 32
 	// slack is larger than a short text with its tag and length, plus a bracket.
 	slack = 64
@@ -34,7 +33,7 @@ const (
 type canonical struct {
 	*Document
 	w io.Writer
-	// buffer always has at least slack free bytes after used.
+	// buffer always has at least slack free bytes after the used bytes.
 	buffer []byte
 	used   int
 }
@@ -53,7 +52,7 @@ func (c *canonical) byte(b byte) {
 	c.used++
 }
 
-// value writes value i. value recurses for each level of nesting.
+// value writes value i. value calls itself for each level of nesting.
 func (c *canonical) value(i uint32) {
 	n := &c.nodes[i]
 	switch first := c.source[n.start]; first {
@@ -88,8 +87,8 @@ func (c *canonical) number(n *node) {
 	c.text('d', number)
 }
 
-// text writes a tag, a length and a text. text copies a fixed number of bytes for short texts;
-// the bytes after the text are overwritten later.
+// text writes a tag, a length and a text. For a short text, text copies a fixed number of bytes. The bytes
+// after the text are overwritten later.
 func (c *canonical) text(tag byte, text []byte) {
 	if len(text) > shortText || cap(text) < shortText {
 		c.anyText(tag, text)
@@ -105,7 +104,7 @@ func (c *canonical) text(tag byte, text []byte) {
 	c.used += 2 + len(text)
 }
 
-// anyText is text for any length. Long texts bypass the buffer.
+// anyText is text for texts of any length. Long texts are not copied into the buffer.
 func (c *canonical) anyText(tag byte, text []byte) {
 	if c.used+len(text) >= flushAt {
 		c.flush()

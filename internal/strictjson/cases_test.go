@@ -19,7 +19,7 @@ func (c *comparison) mustBeSame(t *testing.T, text string) {
 	}
 }
 
-// object returns an object with these names, spelled exactly so.
+// object returns an object with these names. The names are written without changes.
 func object(names []string) string {
 	var b strings.Builder
 	for i, name := range names {
@@ -39,7 +39,8 @@ func (c *comparison) shuffles(t *testing.T, names ...string) {
 	}
 }
 
-// Words begin and end anywhere, and any byte may be anywhere in them.
+// A string can begin and end at any place in a word of eight bytes, and a special byte can be at any place in
+// the word.
 func TestEveryByteIsSeenAtEveryPlace(t *testing.T) {
 	c := newComparison()
 	for length := range 18 {
@@ -113,7 +114,7 @@ func TestTheOrderOfMembersMakesNoDifference(t *testing.T) {
 		out := slices.Clone(names)
 		out[0], out[n-1] = out[n-1], out[0]
 		twice := append(slices.Clone(out), out[n/2])
-		for round := range 3 { // an order is new at first, then remembered
+		for round := range 3 { // an order is new at first, and remembered from the second round on
 			t.Run(fmt.Sprintf("%d members, %d", n, round), func(t *testing.T) {
 				c.mustBeSame(t, object(names))
 				c.mustBeSame(t, object(reversed))
@@ -124,7 +125,7 @@ func TestTheOrderOfMembersMakesNoDifference(t *testing.T) {
 	}
 }
 
-// Names with the key of a remembered order, but in another order.
+// The names produce the same key as a remembered order, but they need another order.
 func TestAKnownOrderIsVerified(t *testing.T) {
 	c := newComparison()
 	known := []string{"m", "z", "b", "k", "y", "c", "a"}
@@ -145,7 +146,7 @@ func TestAKnownOrderIsVerified(t *testing.T) {
 		t.Errorf("%d texts have a repeated name, want 4", got)
 	}
 	r := rand.New(rand.NewPCG(19, 20))
-	for range 5000 { // few letters, so that keys collide often
+	for range 5000 { // only few letters, so that the keys of different orders are often equal
 		names := make([]string, 2+r.IntN(9))
 		for i := range names {
 			names[i] = strings.Repeat(string("abcdefghijklm"[r.IntN(13)]), 1+8*r.IntN(2))
@@ -192,10 +193,11 @@ func TestA16MBStringIsRead(t *testing.T) {
 	}
 }
 
-// objectOf returns an object with these names whose values do not show their order.
+// objectOf returns an object with these names. All values are equal, so they do not show the order of the
+// names.
 func objectOf(names []string) string { return `{"` + strings.Join(names, `":0,"`) + `":0}` }
 
-// A quadratic sort would exceed the time limit of the test.
+// A sort in quadratic time would exceed the time limit of the test.
 func TestAMillionMembersAreSorted(t *testing.T) {
 	const n = 1_000_000
 	names := make([]string, n)
@@ -218,7 +220,7 @@ func TestAMillionMembersAreSorted(t *testing.T) {
 			}
 			twice := strings.TrimSuffix(text, "}") + `,"` + names[n/3] + `":0}`
 			if order == "shuffled" {
-				return // run the slowest order only once
+				return // the slowest order runs only once
 			}
 			if err, ok := Check([]byte(twice)).(*Error); !ok || err.Offset != len(text) || err.Problem != "a repeated member name" {
 				t.Errorf("a name that comes twice: %v, the second is at %d", err, len(text))

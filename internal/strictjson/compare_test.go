@@ -14,7 +14,7 @@ import (
 //
 //	go test ./internal/strictjson -run Mutated -mutations 3000000 -timeout 1h
 //
-// which takes some minutes.
+// This run takes some minutes.
 var mutations = flag.Int("mutations", 20_000, "how many mutated texts to compare with the reference parser")
 
 // comparison compares the parser with the reference, one text after the other.
@@ -88,7 +88,7 @@ func sameValue(text []byte, v Value, want *refValue) error {
 	return nil
 }
 
-// lookUp looks up paths that exist, and paths of earlier texts.
+// lookUp looks up paths that exist in the text, and paths of earlier texts.
 func (c *comparison) lookUp(text []byte, d *Document, want *refValue) error {
 	c.paths = append(pathsIn(want, nil, nil), c.paths[:min(len(c.paths), 5)]...)
 	c.paths = c.paths[max(0, len(c.paths)-30):]
@@ -140,7 +140,7 @@ func pathsIn(v *refValue, path []string, paths [][]string) [][]string {
 	return paths
 }
 
-// pieces are inserted into texts; each of them has broken a reader before.
+// pieces are inserted into texts. Each piece has made an earlier reader fail.
 var pieces = []string{
 	"{", "}", "[", "]", ":", ",", "\"", "\\", "\\\"", "\\\\", "\\u", "\\u0061", "\\ud800", "\\udc00", "\\ud83d\\ude00", "\\n", "\\/", "\\x",
 	"\x00", "\x1f", " ", "\t", "\n", "\r", "\x7f", "\x80", "\xbf", "\xc0\x80", "\xc3", "\xc3\xa9", "\xe2\x82\xac", "\xed\xa0\x80", "\xef\xbb\xbf", "\xf0\x9f\x98\x80", "\xf4\x90\x80\x80", "\xff",
@@ -149,7 +149,7 @@ var pieces = []string{
 	"        ", "abcdefgh", "\"abcdefgh\"", "\"1234567\"", "\"12345678\"", "\"123456789\"",
 }
 
-// repeat repeats the name of an object in the text, in any spelling.
+// repeat repeats a name of an object in the text. The repeated name can be written with escapes.
 func repeat(r *rand.Rand, text []byte) []byte {
 	v, fault := refParse(text)
 	if fault != nil {
@@ -177,13 +177,13 @@ func mutate(r *rand.Rand, text []byte) []byte {
 		at := r.IntN(len(text) + 1)
 		end := at + r.IntN(min(len(text)-at, 12)+1)
 		switch r.IntN(7) {
-		case 0: // insert a piece, or replace something by it
+		case 0: // insert a piece, or replace a part by a piece
 			text = splice(text, at, end*r.IntN(2), pieces[r.IntN(len(pieces))])
 		case 1:
 			text = splice(text, at, at, pieces[r.IntN(len(pieces))])
-		case 2: // remove something
+		case 2: // remove a part
 			text = splice(text, at, end, "")
-		case 3: // repeat something, here or elsewhere
+		case 3: // repeat a part, at the same place or at another
 			to := r.IntN(len(text) + 1)
 			text = splice(text, to, to, string(text[at:end]))
 		case 4:
@@ -196,7 +196,7 @@ func mutate(r *rand.Rand, text []byte) []byte {
 				text = bytes.Clone(text)
 				text[at] = byte(r.IntN(256))
 			}
-		case 6: // cut off the end, mostly a short part
+		case 6: // cut off the end; usually a short part
 			if r.IntN(4) == 0 {
 				text = text[:at]
 			} else {
@@ -247,7 +247,7 @@ func TestMutatedTextsMatchTheReference(t *testing.T) {
 	}
 }
 
-// problems are the faults for which mutated texts are rejected; depth has its own test.
+// problems are the faults for which mutated texts are rejected. The nesting depth has its own test.
 var problems = []string{
 	"text after the value", "the text ends where a value is expected", "a byte-order mark", "no value begins here",
 	"neither a comma nor the closing bracket", "a member name is expected here", "a colon is expected here", "a repeated member name",

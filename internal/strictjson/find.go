@@ -2,22 +2,22 @@ package strictjson
 
 import "math/bits"
 
-// Found is a value that Find found. Its Kind is 0 if there is none.
+// Found is a value that Find has found. If there is no value, Kind is 0.
 type Found struct {
 	Kind Kind
-	// Raw is the value exactly as in the text, whose memory it shares.
+	// Raw is the value exactly as in the text. Raw shares the memory of the text.
 	Raw []byte
-	// Text is the text of a string without quotes and escapes, and Raw for other values.
+	// Text is the text of a string without quotes and escapes. For other values, Text is equal to Raw.
 	Text []byte
 }
 
-// mostAtOnce is how many pointers one pass can look for.
+// mostAtOnce is the maximum number of pointers for one pass.
 const mostAtOnce = 64
 
-// Find looks up values without parsing, by skipping all other values. The text must be proven
-// to be strict JSON (see Proof); for another text Find may return wrong values or panic, but
-// always ends. found must have the length of pointers, and gets a value for each. Strings with
-// escapes are decoded into memory appended to scratch, which Find returns.
+// Find looks up values without parsing, by skipping all other values. The text must be proven to be strict
+// JSON (see Proof). For another text Find may return wrong values or panic, but it always ends. found must
+// have the length of pointers, and gets a value for each pointer. Strings with escapes are decoded into
+// memory that is appended to scratch. Find returns the new scratch.
 func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte {
 	clear(found[:len(pointers)])
 	for len(pointers) > 0 {
@@ -30,18 +30,18 @@ func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte
 	return scratch
 }
 
-// finder is one pass of Find. A set of pointers has one bit for each pointer.
+// finder is one pass of Find. A set of pointers is a number with one bit for each pointer.
 type finder struct {
 	text     []byte
 	pointers []Pointer
 	found    []Found
 	scratch  []byte
-	// sought is the set of pointers that are not resolved yet.
+	// sought is the set of pointers that are not found yet.
 	sought uint64
 }
 
-// value resolves the pointers of set against the value at i, which their first depth tokens
-// lead to. value returns the end of the value if unresolved pointers remain.
+// value follows the pointers of set from the value at i. The first depth tokens of these pointers lead to
+// that value. If some pointers are not found yet, value returns the end of the value.
 func (f *finder) value(i int, set uint64, depth int) (end int) {
 	here := f.ending(set, depth)
 	switch deeper := set &^ here; {
@@ -90,7 +90,8 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// object resolves the pointers of set in an object; i is its first name, or its end.
+// object follows the pointers of set into an object. i is the index of the first name or, if the object is
+// empty, of its end.
 func (f *finder) object(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
@@ -113,7 +114,8 @@ func (f *finder) object(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// array resolves the pointers of set in an array; i is its first element, or its end.
+// array follows the pointers of set into an array. i is the index of the first element or, if the array is
+// empty, of its end.
 func (f *finder) array(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
 		indexed := f.indexed(index, set, depth)
@@ -129,8 +131,7 @@ func (f *finder) array(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// member resolves the pointers of set, which lead to the value at i, and returns the end of
-// that value.
+// member follows the pointers of set, which lead to the value at i, and returns the end of that value.
 func (f *finder) member(i int, set uint64, depth int) (end int) {
 	if set == 0 {
 		return skipValue(f.text, i)
@@ -138,8 +139,8 @@ func (f *finder) member(i int, set uint64, depth int) (end int) {
 	return f.value(i, set, depth+1)
 }
 
-// rest returns the end of the array or object that is open at i if unresolved pointers remain,
-// and otherwise i.
+// rest returns the end of the array or object that is open at i, if some pointers are not found yet.
+// Otherwise rest returns i.
 func (f *finder) rest(i int) (end int) {
 	if f.sought == 0 {
 		return i
@@ -147,7 +148,7 @@ func (f *finder) rest(i int) (end int) {
 	return skipNested(f.text, i)
 }
 
-// decoded is named for a name with escapes.
+// decoded is named for a name that contains escapes.
 func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
 	before := len(f.scratch)
 	f.scratch = appendDecoded(f.scratch, raw)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pathsOf lists pointers to the values of v, and some that lead nowhere.
+// pathsOf returns pointers to the values in v, and some pointers to values that do not exist.
 func pathsOf(r *rand.Rand, v Value, path string) []string {
 	paths := []string{path, path + "/" + word(r)}
 	switch v.Kind() {
@@ -28,7 +28,7 @@ func pathsOf(r *rand.Rand, v Value, path string) []string {
 	return paths
 }
 
-// checkFound compares the results of Find with those of Lookup.
+// checkFound compares the results of Find with the results of Lookup.
 func checkFound(t *testing.T, d *Document, pointers []Pointer, scratch []byte) []byte {
 	t.Helper()
 	found := make([]Found, len(pointers))
@@ -58,7 +58,7 @@ func TestFindMatchesLookup(t *testing.T) {
 		var all []Pointer
 		for range 1 + r.IntN(100) {
 			p, err := ParsePointer(paths[r.IntN(len(paths))])
-			if err == nil { // the random word may have a tilde
+			if err == nil { // the random word may contain a tilde
 				all = append(all, p)
 			}
 		}

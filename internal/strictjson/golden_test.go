@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// The canonical form is hashed into stored fingerprints of version 1. These sums were computed
-// before the first change of the parser. A different sum would make every redelivery after an
-// upgrade a conflict.
+// Stored fingerprints of version 1 are hashes of the canonical form. These sums were computed before the
+// first change of the parser. If a sum differs, every redelivery after an upgrade becomes a conflict.
 func TestTheCanonicalFormNeverChanges(t *testing.T) {
 	sums := map[string]string{
 		"payment": canonicalSum(t, body()),

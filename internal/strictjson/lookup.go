@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Value is one value of a document. The zero value refers to no value and has no usable
-// methods.
+// Value is one value of a document. The zero value refers to no value, and its methods must not be called.
 type Value struct {
 	document *Document
 	index    uint32
@@ -16,7 +15,7 @@ type Value struct {
 // Root returns the value of the whole document.
 func (d *Document) Root() Value { return Value{d, 0} }
 
-// Lookup returns the value that the pointer points to, and whether there is one.
+// Lookup returns the value to which the pointer points. The bool is false if there is no such value.
 func (d *Document) Lookup(p Pointer) (Value, bool) {
 	return d.Root().Lookup(p)
 }
@@ -41,7 +40,7 @@ func (v Value) Raw() []byte {
 	return v.document.source[n.start:n.end:n.end]
 }
 
-// Text returns the text of a string without quotes and escapes, and Raw for other values.
+// Text returns the text of a string without quotes and escapes. For other values, Text returns Raw.
 func (v Value) Text() []byte {
 	if v.Kind() != String {
 		return v.Raw()
@@ -49,7 +48,7 @@ func (v Value) Text() []byte {
 	return slices.Clip(v.document.textOf(v.index))
 }
 
-// Member returns the member of an object with this name.
+// Member returns the member with this name. The bool is false if v is no object or has no such member.
 func (v Value) Member(name string) (Value, bool) {
 	if v.Kind() != Object {
 		return Value{}, false
@@ -100,7 +99,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// element returns the element of an array with this index.
+// element returns the element with this index. The bool is false if the array has no such element.
 func (v Value) element(index int) (Value, bool) {
 	if index < 0 {
 		return Value{}, false

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// maxExponentDigits keeps exponents within an int64. JSON has no limit, but a number with a
-// longer exponent is rejected instead of rounded.
+// maxExponentDigits is the maximum number of digits of an exponent, so that exponents fit into an int64. JSON
+// has no limit. A number with a longer exponent is rejected and not rounded.
 const maxExponentDigits = 17
 
-// maxAddedZeros is how many zeros AppendDecimal adds to write a number in full.
+// maxAddedZeros is the maximum number of zeros that AppendDecimal adds to write a number without an exponent.
 const maxAddedZeros = 20
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// plainInteger is node.extra of a number that is obviously its own decimal form.
+// plainInteger is the node.extra of a number whose text is already its decimal form.
 const plainInteger = 1
 
 // number parses a number by the grammar of RFC 8259, section 6.
@@ -79,10 +79,9 @@ func digits(source []byte, i int) int {
 	return i
 }
 
-// AppendDecimal appends the exact decimal form of a JSON number, which is the same for all
-// ways to write the number: 1.0, 1 and 1e0 are "1"; -0 is "0"; 15e-1 is "1.5". A number that
-// would need more than 20 zeros keeps an exponent: 1e400000 stays "1e400000". The number must
-// be valid JSON that Parse accepts.
+// AppendDecimal appends the exact decimal form of a JSON number. All ways to write a number give the same
+// form: 1.0, 1 and 1e0 give "1"; -0 gives "0"; 15e-1 gives "1.5". If more than 20 zeros would be needed, the
+// form has an exponent: 1e400000 gives "1e400000". The number must be valid JSON that Parse accepts.
 func AppendDecimal(dst, number []byte) []byte {
 	if isDecimal(number) {
 		return append(dst, number...)
@@ -101,11 +100,11 @@ func AppendDecimal(dst, number []byte) []byte {
 		dst = append(dst, '-')
 	}
 	dst = appendScaled(dst, trimmed, exponent)
-	return dst[:before+copy(dst[before:], dst[work:])] // remove the digits, which were only needed for the computation
+	return dst[:before+copy(dst[before:], dst[work:])] // remove the digits that were only needed for the computation
 }
 
-// appendScaled appends a number. digits has no zeros at either end; the number is digits times
-// ten to the power of exponent.
+// appendScaled appends the number that is digits times ten to the power of exponent. digits has no zeros at
+// either end.
 func appendScaled(dst, digits []byte, exponent int64) []byte {
 	point := int64(len(digits)) + exponent
 	switch {
@@ -122,8 +121,8 @@ func appendScaled(dst, digits []byte, exponent int64) []byte {
 	return strconv.AppendInt(append(append(dst, digits...), 'e'), exponent, 10)
 }
 
-// isDecimal reports whether a number is obviously its own decimal form: it is short, and has
-// no negative zero, no exponent and no trailing zero in its fraction.
+// isDecimal reports whether the text of a number is already its decimal form. That is the case if the number
+// is short, is not a negative zero, and has no exponent and no trailing zero in its fraction.
 func isDecimal(number []byte) bool {
 	point := false
 	for _, c := range number {
@@ -138,8 +137,8 @@ func isDecimal(number []byte) bool {
 	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
-// appendDigits appends all digits of a number without sign. appendDigits returns the exponent
-// of the power of ten to multiply them with.
+// appendDigits appends all digits of a number without sign. The number is digits times ten to the power of
+// exponent.
 func appendDigits(dst, number []byte) (digits []byte, exponent int64) {
 	for i, c := range number {
 		if c|0x20 == 'e' {

@@ -8,14 +8,14 @@ import (
 
 // name is a member name of an open object.
 type name struct {
-	// prefix is prefixOf the name. Most names differ in it, so their texts need not be
-	// compared.
+	// prefix is the result of prefixOf for the name. Most names have different prefixes, so their texts need
+	// not be compared.
 	prefix uint64
-	// node is the name's node, and place its position among the object's names.
+	// node is the node of the name. place is the position of the name in the object.
 	node, place uint32
 }
 
-// nameAt returns the name that was just read. start and end include its quotes.
+// nameAt returns the name that was just read. The span from start to end includes the quotes.
 func (p *Parser) nameAt(start, end int) name {
 	i := len(p.document.nodes) - 1
 	if p.document.nodes[i].next != 0 {
@@ -24,8 +24,8 @@ func (p *Parser) nameAt(start, end int) name {
 	return name{prefix: prefixIn(p.source, start+1, end-1), node: uint32(i)}
 }
 
-// compareNames compares two names by their bytes. Equal prefixes decide nothing, because
-// shorter names are padded with NULs, which names may contain, too.
+// compareNames compares two names by their bytes. If the prefixes are equal, the texts are compared, because
+// shorter names are padded with NULs, and names may contain NULs.
 func (d *Document) compareNames(a, b name) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)
@@ -33,9 +33,9 @@ func (d *Document) compareNames(a, b name) int {
 	return bytes.Compare(d.textOf(a.node), d.textOf(b.node))
 }
 
-// order records the names of an object that ends, sorted by their bytes, and rejects a
-// repeated name. Names that are sorted already, or come in a remembered sequence, are not
-// sorted again. The check that they ascend also finds repeated names.
+// order records the names of an object that ends, sorted by their bytes, and rejects a repeated name. Names
+// that are sorted already are not sorted again. The same applies to names whose sequence is remembered. The
+// check that names are ascending also finds repeated names.
 func (p *Parser) order(names []name) *Error {
 	d := &p.document
 	d.order = append(d.order, uint32(len(names)))
@@ -71,8 +71,8 @@ func (d *Document) ascending(names []name) bool {
 	return true
 }
 
-// appendInOrder records the names in the order of places. appendInOrder reports false, and
-// records nothing, if that order is not ascending.
+// appendInOrder records the names in the order of places. If that order is not ascending, appendInOrder
+// records nothing and returns false.
 func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	if len(places) != len(names) {
 		return false
@@ -92,10 +92,10 @@ func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	return true
 }
 
-// fewNames is the largest number of names that are sorted by insertion.
+// fewNames is the maximum number of names that are sorted by insertion.
 const fewNames = 24
 
-// sort sorts names and rejects a repeated name, at its second occurrence.
+// sort sorts names. If a name is repeated, sort returns an error at its second occurrence.
 func (d *Document) sort(names []name) *Error {
 	for i := range names {
 		names[i].place = uint32(i)
@@ -119,8 +119,8 @@ func (d *Document) sort(names []name) *Error {
 	return nil
 }
 
-// cutShared computes the prefixes of names without their common beginning, so that names such
-// as order-0000001 have different prefixes.
+// cutShared computes the prefixes of names without the beginning that all names share, so that names such as
+// order-0000001 have different prefixes.
 func (d *Document) cutShared(names []name) {
 	shared := d.textOf(names[0].node)
 	for _, n := range names[1:] {
@@ -149,18 +149,18 @@ func (d *Document) sortFew(names []name) {
 	}
 }
 
-// orders remembers orders of names, because objects of one producer usually have the same
-// names in the same sequence. A remembered order is verified before use, so two sequences with
-// the same key only cost time.
+// orders remembers orders of names, because objects of one producer usually have the same names in the same
+// sequence. A remembered order is verified before use. So two sequences with the same key only cost time.
 type orders [64][]uint8
 
-// mostOrdered is the largest number of names whose order is remembered.
+// mostOrdered is the maximum number of names whose order is remembered.
 const mostOrdered = 256
 
-// manyNames is how many names a first text must have for remembering orders to pay.
+// manyNames is the number of names from which remembering orders is worthwhile for a first text.
 const manyNames = 256
 
-// knownOrder returns the slot for the order of these names, nil if orders are not remembered.
+// knownOrder returns the slot for the order of these names. If orders are not remembered, knownOrder returns
+// nil.
 func (p *Parser) knownOrder(names []name) *[]uint8 {
 	if p.orders == nil {
 		if !p.again && len(p.document.order) < manyNames {
@@ -173,7 +173,7 @@ func (p *Parser) knownOrder(names []name) *[]uint8 {
 	return &p.orders[key*0x9e3779b97f4a7c15>>58]
 }
 
-// keptOrder returns the order of sorted names, empty if there are too many.
+// keptOrder returns the order of sorted names, or an empty order if there are too many names.
 func keptOrder(room []uint8, names []name) []uint8 {
 	room = room[:0]
 	if len(names) > mostOrdered {

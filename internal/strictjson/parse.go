@@ -2,30 +2,30 @@ package strictjson
 
 import "bytes"
 
-// Parser parses texts one after the other in the same memory. Only one goroutine may use it at
-// a time. The zero value is ready to use.
+// Parser parses texts one after the other and reuses its memory. Only one goroutine may use a Parser at a
+// time. The zero value is ready to use.
 type Parser struct {
 	document Document
 	source   []byte
-	// frames are the open arrays and objects, the innermost last.
+	// frames are the open arrays and objects. The innermost is the last.
 	frames []frame
-	// names are the names of the open objects, those of the innermost object last.
+	// names are the names of the open objects. The names of the innermost object are the last.
 	names []name
-	// orders remembers the orders of names; nil until that pays. again reports that this is
-	// not the first text.
+	// orders remembers the orders of names. orders is nil as long as remembering is not worthwhile. again
+	// means that this is not the first text.
 	orders *orders
 	again  bool
 }
 
 // frame is an open array or object.
 type frame struct {
-	// self is its node, base the index of its first name in Parser.names.
+	// self is the node of the array or object. base is the index of its first name in Parser.names.
 	self, base uint32
-	// closing is the byte that ends it.
+	// closing is the bracket that ends the array or object.
 	closing byte
 }
 
-// mostKept limits the nodes for which a parser keeps memory between texts.
+// mostKept is the maximum number of nodes whose memory a parser keeps for the next text.
 const mostKept = 8192
 
 // Parse parses one JSON text. The document is valid until the next Parse. The error is an
@@ -45,8 +45,8 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 	return &p.document, nil
 }
 
-// reset allocates memory for a typical text of this length, which has one node in six bytes.
-// The limit avoids large allocations for texts that are not JSON.
+// reset allocates memory for a typical text of this length, which has one node per six bytes. The limit
+// avoids large allocations for texts that are not JSON.
 func (p *Parser) reset(source []byte) {
 	d := &p.document
 	room := min(8+len(source)/6, 1024)
@@ -71,13 +71,13 @@ func (p *Parser) Forget() { p.reset(nil) }
 // Parse parses one JSON text. The error is an *Error.
 func Parse(source []byte) (*Document, error) { return new(Parser).Parse(source) }
 
-// Check returns the error that Parse returns for source.
+// Check returns the error that Parse would return for source.
 func Check(source []byte) error {
 	_, err := Parse(source)
 	return err
 }
 
-// peek skips space and returns the next byte with its index, 0 at the end.
+// peek skips space and returns the next byte and its index. At the end, the byte is 0.
 func peek(source []byte, i int) (int, byte) {
 	if i = skipSpace(source, i); i == len(source) {
 		return i, 0
@@ -85,8 +85,8 @@ func peek(source []byte, i int) (int, byte) {
 	return i, source[i]
 }
 
-// at returns the byte at i, 0 at the end. at does not skip space like peek, but is inlined.
-// Only bytes up to a space need a call of peek, and compact JSON has none.
+// at returns the byte at i, or 0 at the end. Unlike peek, at does not skip space, and the compiler inlines
+// it. peek is needed only where a space occurs, and compact JSON has none.
 func at(source []byte, i int) byte {
 	if i < len(source) {
 		return source[i]
@@ -94,8 +94,7 @@ func at(source []byte, i int) byte {
 	return 0
 }
 
-// text parses the value and returns its end. Open arrays and objects are kept in a list
-// instead of on the stack.
+// text parses the value and returns its end. Open arrays and objects are kept in a list and not on the stack.
 func (p *Parser) text() (i int, fault *Error) {
 	for {
 		c := at(p.source, i)
@@ -130,7 +129,7 @@ func (p *Parser) add(start, end int) *node {
 	return &p.document.nodes[len(p.document.nodes)-1]
 }
 
-// word parses true, false and null. word returns the error if no value begins at i.
+// word parses true, false and null. If no value begins at i, word returns an error.
 func (p *Parser) word(i int, c byte) (int, *Error) {
 	word := ""
 	switch c {
@@ -154,7 +153,7 @@ func (p *Parser) word(i int, c byte) (int, *Error) {
 	return i, &Error{i, "no value begins here"}
 }
 
-// open parses the opening bracket at i and, for an object, the first name.
+// open parses the opening bracket at i. For an object, open also parses the first name.
 func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) {
 	if len(p.frames) == MaxDepth {
 		return i, false, &Error{i, "nested deeper than 1000"}
@@ -173,7 +172,7 @@ func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) 
 	return next, false, fault
 }
 
-// behind parses what follows a value: closing brackets up to a comma and, in an object, the
+// behind parses the text after a value: closing brackets up to a comma. In an object, behind also parses the
 // next name.
 func (p *Parser) behind(i int) (int, *Error) {
 	for len(p.frames) > 0 {

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Pointer is a parsed JSON pointer (RFC 6901). The zero value means the whole
-// document.
+// Pointer is a parsed JSON pointer (RFC 6901). The zero value points to the whole document.
 type Pointer struct{ tokens []token }
 
-// token is one step of a pointer.
+// token is one part of a pointer.
 type token struct {
 	name string
-	// prefix is prefixOf the name.
+	// prefix is the result of prefixOf for the name.
 	prefix uint64
-	// index is the index in an array that the token selects, -1 if it is not an index.
+	// index is the index in an array that the token selects, or -1 if the token is no index.
 	index int
 }
 
-// ParsePointer parses a JSON pointer: empty, or tokens that each begin with a slash, with ~0
-// for ~ and ~1 for a slash.
+// ParsePointer parses a JSON pointer. A pointer is empty, or consists of tokens that each begin with a slash.
+// In a token, ~0 stands for ~ and ~1 for a slash.
 func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
 		return Pointer{}, nil
@@ -40,8 +39,8 @@ func ParsePointer(s string) (Pointer, error) {
 	return Pointer{tokens}, nil
 }
 
-// indexOf returns the array index that a token means, -1 if it is not a number without leading
-// zeros.
+// indexOf returns the array index that a token means. If the token is not a number without leading zeros,
+// indexOf returns -1.
 func indexOf(name string) int {
 	index, err := strconv.ParseUint(name, 10, 31)
 	if err != nil || strconv.FormatUint(index, 10) != name {

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Proof records that a text is strict JSON. Only a Parser makes proofs. A proof holds for the
-// same memory that was parsed, which must not change. The zero value proves nothing.
+// Proof records that a text is strict JSON. Only a Parser makes proofs. A proof is valid only for the memory
+// that was parsed, and only while that memory does not change. The zero value proves nothing.
 type Proof struct {
 	first  *byte
 	length uint32
-	// typeAsked records that the type of the message was requested, and that it has none. The
-	// flag is here because a Proof has four unused bytes; in Message it would take another
-	// word. Access it with sync/atomic only.
+	// typeAsked records that a program has read the type of the message, and that the message has no type.
+	// The flag is here because a Proof has four unused bytes; in Message the flag would need another word.
+	// Use it only with sync/atomic.
 	typeAsked uint32
 }
 
@@ -23,7 +23,7 @@ func proofOf(text []byte) Proof {
 	return Proof{first: &text[0], length: uint32(len(text))}
 }
 
-// AskForType records that the type of a message without a type was requested.
+// AskForType records that a program has read the type of a message without a type.
 func (p *Proof) AskForType() { atomic.StoreUint32(&p.typeAsked, 1) }
 
 // TypeAsked reports whether AskForType was called.
@@ -35,8 +35,8 @@ func (d *Document) Proof() Proof { return proofOf(d.source) }
 // Proof returns the proof of v.Raw().
 func (v Value) Proof() Proof { return proofOf(v.Raw()) }
 
-// Holds reports whether text is the memory that was parsed. An equal text at another address
-// does not count.
+// Holds reports whether text is the memory that was parsed. For an equal text at another address, Holds
+// returns false.
 func (p Proof) Holds(text []byte) bool {
 	return p.first != nil && len(text) == int(p.length) && &text[0] == p.first
 }

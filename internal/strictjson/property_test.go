@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writer writes values in random spellings.
+// writer writes values. It chooses randomly how to write each value.
 type writer struct {
 	*rand.Rand
 	bytes.Buffer
@@ -159,7 +159,7 @@ func TestEverySpellingOfAValueHasOneCanonicalForm(t *testing.T) {
 
 func TestADecimalIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	decimals := map[string]string{} // by value
+	decimals := map[string]string{} // by the decimal form
 	for range 20_000 {
 		number := fmt.Sprintf("%d.%0*de%d", r.Int64N(2000)-1000, 1+r.IntN(25), r.Int64N(1000), r.IntN(60)-30)
 		want, _ := new(big.Rat).SetString(number)

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// This is the reference for the parser: the first version of the parser, which reads byte by
-// byte into a tree and has its own canonical form. It shares only Kind, Error and MaxDepth
-// with the package. Its errors, their offsets, and its canonical form must never change.
+// The type refParser is the reference for the parser. It is the first version of the parser, which reads byte
+// by byte into a tree and has its own canonical form. From the package it uses only Kind, Error and MaxDepth.
+// Its errors, their offsets, and its canonical form must never change.
 
 // refValue is a value of the reference.
 type refValue struct {
@@ -20,13 +20,13 @@ type refValue struct {
 	// text is the decoded text of a string.
 	text     []byte
 	elements []*refValue
-	// names and elements of an object are parallel, in the order of the text; sorted contains
-	// their indexes by name.
+	// names and elements of an object have the same length, and are in the order of the text. sorted contains
+	// the indexes of the names, sorted by name.
 	names, sorted []int
 	nameTexts     [][]byte
 }
 
-// refParser panics with an *Error.
+// refParser is the reference parser. Its methods panic with an *Error.
 type refParser struct {
 	source []byte
 	at     int
@@ -59,7 +59,7 @@ func (p *refParser) space() {
 	}
 }
 
-// peek skips space and returns the next byte, 0 at the end.
+// peek skips space and returns the next byte, or 0 at the end.
 func (p *refParser) peek() byte {
 	p.space()
 	if p.at == len(p.source) {
@@ -109,7 +109,7 @@ func (p *refParser) nested(opening byte, depth int) *refValue {
 	if opening == '{' {
 		v.kind = Object
 	}
-	closing := opening + 2 // in ASCII
+	closing := opening + 2 // true for [ and {, because of their places in ASCII
 	if p.peek() == closing {
 		p.at++
 	} else {
@@ -301,7 +301,7 @@ func refDecimal(number []byte) []byte {
 	return strconv.AppendInt(slices.Concat([]byte(sign), digits, []byte("e")), exponent, 10)
 }
 
-// canonical appends the value's canonical form.
+// canonical appends the canonical form of the value.
 func (v *refValue) canonical(dst, source []byte) []byte {
 	switch v.kind {
 	case Number:
@@ -328,7 +328,7 @@ func refTagged(dst []byte, tag byte, text []byte) []byte {
 	return append(binary.AppendUvarint(append(dst, tag), uint64(len(text))), text...)
 }
 
-// lookup follows names and indexes, like the tokens of a pointer.
+// lookup follows names and indexes, as a pointer follows its tokens.
 func (v *refValue) lookup(names []string) *refValue {
 	for _, name := range names {
 		i := -1

@@ -1,7 +1,7 @@
 package strictjson
 
-// The functions of this file skip parts of a text that is proven to be strict JSON. They check
-// nothing except white space.
+// The functions of this file skip parts of a text that is proven to be strict JSON. They check only white
+// space.
 
 // isSpace reports whether c is white space between values.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -29,8 +29,8 @@ func skipValue(text []byte, i int) int {
 	return i
 }
 
-// skipString returns the end of the string whose text begins at i, after its closing quote,
-// and whether the string has escapes.
+// skipString skips the string whose text begins at i. end is the index after the closing quote. escaped
+// reports whether the string contains escapes.
 func skipString(text []byte, i int) (end int, escaped bool) {
 	for {
 		word := wordAt(text, i)
@@ -47,15 +47,16 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// stringEnds marks the lowest quote or backslash. Higher bytes may be marked wrongly.
+// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above that byte may be marked
+// wrongly.
 func stringEnds(word uint64) uint64 {
 	quotes, backslashes := word^'"'*ones, word^'\\'*ones
 	return ((quotes-ones)&^quotes | (backslashes-ones)&^backslashes) & highs
 }
 
-// skipNested returns the end of the array or object that is open at i, after its closing
-// bracket. skipNested processes eight bytes at a time; the number of quotes before a byte shows
-// whether the byte is inside a string.
+// skipNested returns the index after the closing bracket of the array or object that is open at i. skipNested
+// processes eight bytes at a time. The number of quotes before a byte shows whether the byte is inside a
+// string.
 func skipNested(text []byte, i int) int {
 	depth := 1
 	inString := uint64(0) // the lowest bit of each byte is set if the text before i ends inside a string
@@ -70,7 +71,7 @@ func skipNested(text []byte, i int) int {
 		}
 		inside := (quotes>>7*ones ^ inString) & ones
 		inString = inside >> 56 * ones
-		letters := word | 0x20*ones // brackets become braces
+		letters := word | 0x20*ones // this turns square brackets into braces
 		opened := marks(letters, '{') >> 7 &^ inside
 		closed := marks(letters, '}') >> 7 &^ inside
 		if n := count(closed); n >= depth {
@@ -82,11 +83,11 @@ func skipNested(text []byte, i int) int {
 	}
 }
 
-// count returns how many bytes of a mask of lowest bits are set.
+// count returns the number of marked bytes. In mask, a mark is the lowest bit of a byte.
 func count(mask uint64) int { return int(mask * ones >> 56) }
 
-// closing returns the end of the bracket in a word that closes the outermost of depth
-// brackets, 0 if there is none.
+// closing looks in a word for the bracket that closes the outermost of depth open brackets. closing returns the
+// index after that bracket, or 0 if the word does not contain the bracket.
 func closing(opened, closed uint64, depth int) int {
 	for all := opened | closed; all != 0; all &= all - 1 {
 		if lowest := all & -all; opened&lowest != 0 {
@@ -100,8 +101,8 @@ func closing(opened, closed uint64, depth int) int {
 	return 0
 }
 
-// behindBackslashes marks the bytes that are escaped by a backslash. carry tells whether the
-// first byte is escaped, and after whether the first byte of the next word is.
+// behindBackslashes marks the bytes that are escaped by a backslash. carry says whether the first byte of the
+// word is escaped. after says whether the first byte of the next word is escaped.
 func behindBackslashes(backslashes, carry uint64) (hidden, after uint64) {
 	hidden = carry * 0x80
 	for backslashes &^= hidden; backslashes != 0; {

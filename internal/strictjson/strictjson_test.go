@@ -87,7 +87,7 @@ func TestDepthIsBounded(t *testing.T) {
 }
 
 func TestAPointerFindsTheValueItNames(t *testing.T) {
-	// The document and most pointers are those of RFC 6901, section 5.
+	// The document and most pointers are from RFC 6901, section 5.
 	const text = `{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8,
 		"deep":{"x":[{"y": {"z":[ ]} },null,true,1.50]},"esc":"a\u00e4\ud83d\ude00\n","~1":9}`
 	d, err := Parse([]byte(text))
@@ -219,7 +219,7 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// isOurRule reports whether the text breaks a rule that encoding/json does not have.
+// isOurRule reports whether the text breaks a rule of this package that encoding/json does not have.
 func isOurRule(text []byte, err error) bool {
 	for _, rule := range []string{"invalid UTF-8", "a lone surrogate", "a repeated member name", "nested deeper", "exponent has more"} {
 		if strings.Contains(err.Error(), rule) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// str parses the string whose quote is at start, and returns its end.
+// str parses the string whose opening quote is at start, and returns the end of the string.
 func (p *Parser) str(start int) (int, *Error) {
 	i := quick(p.source, start+1)
 	if i < len(p.source) && p.source[i] == '"' {
@@ -17,8 +17,8 @@ func (p *Parser) str(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// quick skips words without special bytes. quick returns the index of the first special byte,
-// or of the last bytes that are less than a word.
+// quick skips words without special bytes. It returns the index of the first special byte. If there is none,
+// quick returns the index of the last bytes, which are fewer than a word.
 func quick(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
@@ -29,7 +29,7 @@ func quick(source []byte, i int) int {
 	return i
 }
 
-// anyString continues at i to parse the string whose quote is at start.
+// anyString parses the string whose opening quote is at start. The bytes before i are parsed already.
 func (p *Parser) anyString(start, i int) (int, *Error) {
 	i, fault := p.plain(i)
 	if fault != nil {
@@ -78,7 +78,7 @@ func (p *Parser) runes(i int) (int, *Error) {
 	return i, nil
 }
 
-// withEscapes continues at the first backslash, and stores the decoded text.
+// withEscapes parses a string from its first backslash, and stores the decoded text.
 func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	d := &p.document
 	begin, from := len(d.text), start+1
@@ -105,8 +105,7 @@ func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	return at + 1, nil
 }
 
-// appendDecoded appends the decoded text of a valid string; source is the text between its
-// quotes.
+// appendDecoded appends the decoded text of a valid string. source is the text between the quotes.
 func appendDecoded(dst, source []byte) []byte {
 	for {
 		i := bytes.IndexByte(source, '\\')
@@ -114,16 +113,16 @@ func appendDecoded(dst, source []byte) []byte {
 			return append(dst, source...)
 		}
 		decoded, length, _ := appendEscape(append(dst, source[:i]...), source[i:])
-		if length == 0 { // the text was not proven; see Find
+		if length == 0 { // the text was not proven to be strict JSON; see Find
 			return decoded
 		}
 		dst, source = decoded, source[i+length:]
 	}
 }
 
-// appendEscape appends the character that the escape at the start of source means. appendEscape
-// returns the length of the escape; or 0 and the problem, which is empty if the text ends
-// within the escape.
+// appendEscape appends the character for which the escape at the start of source stands. It returns the
+// length of the escape. If the escape is invalid, the length is 0 and problem describes the fault. If the
+// text ends within the escape, problem is empty.
 func appendEscape(dst, source []byte) (text []byte, length int, problem string) {
 	if len(source) < 2 {
 		return dst, 0, ""
@@ -149,7 +148,7 @@ func appendEscape(dst, source []byte) (text []byte, length int, problem string) 
 	return append(dst, c), 2, ""
 }
 
-// appendUnicode decodes \uXXXX, or two of them that form a surrogate pair.
+// appendUnicode decodes \uXXXX, or two such escapes that form a surrogate pair.
 func appendUnicode(dst, source []byte) (text []byte, length int, problem string) {
 	r, ok := hex4(source)
 	if !ok {

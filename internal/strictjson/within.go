@@ -1,7 +1,7 @@
 package strictjson
 
-// Lookup returns the value that the pointer points to, relative to this value, and whether
-// there is one.
+// Lookup returns the value to which the pointer points, relative to this value. The bool is false if there is
+// no such value.
 func (v Value) Lookup(p Pointer) (Value, bool) {
 	for _, token := range p.tokens {
 		var ok bool

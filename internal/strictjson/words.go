@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Text is read in words of eight bytes, with the first byte in the lowest bits. A mask has the
-// bit 0x80 of each marked byte set.
+// Text is read in words of eight bytes, with the first byte in the lowest bits. A mask has the bit 0x80 set
+// in each marked byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -22,17 +22,17 @@ func wordAt(text []byte, i int) uint64 {
 	return binary.LittleEndian.Uint64(padded[:])
 }
 
-// marks marks exactly the bytes that equal c.
+// marks returns a mask in which exactly the bytes that equal c are marked.
 func marks(word uint64, c byte) uint64 {
 	x := word ^ ones*uint64(c)
 	return ^((x&^highs + ^uint64(highs)) | x) & highs
 }
 
-// first returns the index of the lowest marked byte, 8 if there is none.
+// first returns the index of the lowest marked byte, or 8 if no byte is marked.
 func first(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 
-// prefixOf returns the first eight bytes of a text, with the first byte in the highest bits,
-// so that prefixes compare like the texts. Shorter texts are padded with NULs.
+// prefixOf returns the first eight bytes of a text, with the first byte in the highest bits. So two prefixes
+// compare like the texts. Shorter texts are padded with NULs.
 func prefixOf(text []byte) uint64 { return bits.ReverseBytes64(wordAt(text, 0)) }
 
 // prefixIn returns prefixOf(text[start:end]). text must have at least one byte after end.
@@ -44,11 +44,10 @@ func prefixIn(text []byte, start, end int) uint64 {
 	return prefix
 }
 
-// special marks the lowest byte that needs attention in a string: a quote, a backslash, a
-// control character or a byte that is not ASCII. Higher bytes may be marked wrongly.
+// special marks the lowest special byte in a string: a quote, a backslash, a control character or a byte that
+// is not ASCII. Bytes above that byte may be marked wrongly.
 func special(word uint64) uint64 {
-	// Flipping bit 2 maps a quote to a space, and keeps all control characters below the
-	// space.
+	// Flipping bit 2 changes a quote to a space, and leaves all control characters below the space.
 	const quotes, below, backslashes = 0x02 * ones, 0x21 * ones, '\\' * ones
 	return (((word ^ quotes) - below) | ((word ^ backslashes) - ones) | word) & highs
 }

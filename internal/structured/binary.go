@@ -7,11 +7,11 @@ import (
 	"github.com/semel-go/semel/internal/cloudevents"
 )
 
-// In binary mode the attributes of an event are headers. A message with a specversion must be an event, and so
-// must every message of a consumer whose identity is the attribute id.
+// In binary mode the attributes of an event are headers. If a message has a specversion, it must be an event.
+// If the identity of a consumer is the attribute id, every message of the consumer must be an event.
 
-// EventFault returns why m violates CloudEvents 1.0, and nil if it does not. m must be an event if it has a
-// specversion or required is set.
+// EventFault returns an error if m must be an event and violates CloudEvents 1.0. Otherwise EventFault
+// returns nil. m must be an event if it has a specversion, or if required is set.
 func EventFault(m *semel.Message, required bool) error {
 	if fault := EventDetail(m, required); fault != "" {
 		return fmt.Errorf("%s: %s", semel.ReasonMalformed, fault)
@@ -19,7 +19,8 @@ func EventFault(m *semel.Message, required bool) error {
 	return nil
 }
 
-// EventDetail returns the text of EventFault's error; empty if there is none.
+// EventDetail returns the text of the error that EventFault would return, without its reason. If there is no
+// error, EventDetail returns an empty string.
 func EventDetail(m *semel.Message, required bool) string {
 	if _, claims := m.Headers.Get("ce-specversion"); !claims && !required {
 		return ""

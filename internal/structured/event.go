@@ -19,7 +19,7 @@ import (
 // are attributes; null means that an attribute is not set; strings, booleans and 32-bit integers are JSON values;
 // the data is in data or in data_base64.
 
-// defined are the attributes with a type in the specification, and their headers. All of them are strings.
+// defined contains the attributes that the specification defines, and their headers. All of them are strings.
 var defined = [...]struct{ name, header string }{
 	{"id", "ce-id"},
 	{"source", "ce-source"},
@@ -31,7 +31,7 @@ var defined = [...]struct{ name, header string }{
 	{"dataschema", "ce-dataschema"},
 }
 
-// Read sets m to the event in text. The room then knows the position of the body.
+// Read sets m to the event in text. Afterwards the room knows the position of the body in text.
 func Read(room *reading.Room, m *semel.Message, text []byte) error {
 	document, err := room.Parse(text)
 	if err != nil {
@@ -46,8 +46,8 @@ func Read(room *reading.Room, m *semel.Message, text []byte) error {
 	return nil
 }
 
-// Event converts an event's attributes to headers with the prefix ce-, and its data to the body. An error contains
-// no values of the event, and the caller must then discard the contents of m.
+// Event converts an event's attributes to headers with the prefix ce-, and its data to the body. An error
+// contains no values of the event. After an error, the caller must discard the contents of m.
 func Event(m *semel.Message, root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
 		return errors.New("an event is a JSON object, and this is none; a batch of events is one message each")
@@ -76,8 +76,8 @@ func Event(m *semel.Message, root strictjson.Value) error {
 	return required(m.Headers)
 }
 
-// required returns an error if the event lacks an attribute that CloudEvents requires besides id and source. A
-// message without those has no identity, which is reported elsewhere.
+// required returns an error if the event lacks an attribute that CloudEvents requires, except id and source.
+// A message without id or source has no identity, which is reported elsewhere.
 func required(headers semel.Headers) error {
 	fault := cloudevents.Fault(func(name string) (string, bool) {
 		text, set := headers.Get("ce-" + name)
@@ -126,9 +126,10 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 	return nil
 }
 
-// checkExtension is less strict than the specification, which allows only lower-case letters and digits, because
-// producers use other names. checkExtension rejects a name that differs from a defined attribute only in case,
-// because header names are not case-sensitive, and a value that has no defined text.
+// checkExtension checks the name and value of an extension attribute. The specification allows only
+// lower-case letters and digits in names. checkExtension is less strict, because producers use other names.
+// It rejects a name that differs from a defined attribute only in case, because header names are not
+// case-sensitive. It also rejects a value that has no defined text.
 func checkExtension(name string, v strictjson.Value) error {
 	if name == "" {
 		return errors.New("an attribute has no name")
@@ -150,7 +151,7 @@ func checkExtension(name string, v strictjson.Value) error {
 	return errors.New("an attribute must be a string, a boolean or an integer: " + Quoted(name))
 }
 
-// Own returns the text of a value in memory of its own. The parser keeps decoded texts in memory that it reuses.
+// Own returns the text of a value in separate memory, because the parser reuses the memory of decoded texts.
 func Own(v strictjson.Value) []byte {
 	text := v.Text()
 	if v.Kind() == strictjson.String && len(text) != len(v.Raw())-len(`""`) {
@@ -159,8 +160,8 @@ func Own(v strictjson.Value) []byte {
 	return text
 }
 
-// Distinct returns an error if two names differ only in case. Header names are not case-sensitive, so the identity
-// could depend on the order of the names.
+// Distinct returns an error if two names differ only in case. Header names are not case-sensitive, so with
+// such names the identity could depend on the order of the names.
 func Distinct(headers semel.Headers) error {
 	for i := range headers {
 		for j := range i {
@@ -172,7 +173,7 @@ func Distinct(headers semel.Headers) error {
 	return nil
 }
 
-// Quoted returns a name, or its beginning, in quotes.
+// Quoted returns a name in quotes. A long name is truncated.
 func Quoted(name string) string {
 	if len(name) > 64 {
 		return strconv.Quote(strings.ToValidUTF8(name[:64], "")) + "…"

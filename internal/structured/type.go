@@ -2,8 +2,8 @@ package structured
 
 import "github.com/semel-go/semel"
 
-// Type returns the type of a message as Message.Type does, for code that only passes it on. Unlike Message.Type it
-// does not record that the type of a message without a type was requested.
+// Type returns the type of a message as Message.Type does, for code that only passes the type on. Unlike
+// Message.Type, Type does not record that a program has read the type of a message without a type.
 func Type(m *semel.Message) string {
 	if m.Attributes.Type != "" {
 		return m.Attributes.Type

@@ -31,9 +31,9 @@ type part struct {
 }
 
 func main() {
-	// An interrupt of testrun also reaches the parts, which are in the same process group.
-	// They then stop their servers and processes. Testrun must read their output meanwhile, or
-	// a write to the closed pipe would end them.
+	// An interrupt of testrun also reaches the parts, which are in the same process group. The parts then
+	// stop their servers and processes. Meanwhile testrun must read their output, because a part would be
+	// killed when it writes to a closed pipe.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	begun := time.Now()
 	parts := make([]*part, len(os.Args)-1)
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// run makes the target and reads its output line by line.
+// run runs make for the target and reads the output line by line.
 func (p *part) run(out *lines) {
 	begun := time.Now()
 	p.err = p.make(out)
@@ -75,7 +75,7 @@ func (p *part) make(out *lines) error {
 	defer read.Close()
 	command.Stdout, command.Stderr = write, write
 	err = command.Start()
-	write.Close() // the command has a copy
+	write.Close() // the command has its own copy
 	if err != nil {
 		return err
 	}

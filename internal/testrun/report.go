@@ -12,12 +12,12 @@ const (
 	slowest = 40
 	// long is the duration from which a test is listed.
 	long = 10 * time.Second
-	// much is the number of lines of a failure that the report repeats.
+	// much is the number of lines of a failure that the report prints again.
 	much = 60
 )
 
-// report lists the slowest packages and tests, and at the end the failures, because people look
-// at the end of the output.
+// report lists the slowest packages and tests. The failures are at the end, because people look at the end of
+// the output.
 func report(out *lines, parts []*part, total time.Duration) {
 	var packages, tests []timed
 	for _, p := range parts {

@@ -15,17 +15,17 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// timed is a package or a test with its duration, and its CPU time if scripts/raced printed it.
+// timed is a package or a test with its duration, and with its CPU time if scripts/raced has printed it.
 type timed struct {
 	name      string
 	took, cpu time.Duration
 }
 
-// results are the results in a stream of events.
+// results contains the results in a stream of events.
 type results struct {
 	out             *lines
-	printed         map[string]*strings.Builder // output by package or test; some print megabytes
-	parents         map[string]bool             // tests with subtests; their time is the time of the subtests
+	printed         map[string]*strings.Builder // output by package or test; some tests print megabytes
+	parents         map[string]bool             // tests with subtests; their duration is that of their subtests
 	cpu             map[string]time.Duration
 	packages, tests []timed
 	failed          []string // the output of failures
@@ -35,7 +35,7 @@ func newResults(out *lines) *results {
 	return &results{out: out, printed: map[string]*strings.Builder{}, cpu: map[string]time.Duration{}, parents: map[string]bool{}}
 }
 
-// take reads an event. take returns false if the line is not an event.
+// take reads an event. If the line is no event, take returns false.
 func (r *results) take(line string) bool {
 	var e event
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -62,7 +62,7 @@ func (r *results) take(line string) bool {
 
 func (r *results) ended(e event, name string) {
 	if strings.HasSuffix(e.Action, "fail") {
-		if e.Test == "" { // tests that were running when the process ended have no event
+		if e.Test == "" { // tests that were running when the process ended have no event of their own
 			r.rest(e.Package + e.ImportPath + " ")
 		}
 		r.show(name)
@@ -83,7 +83,7 @@ func (r *results) ended(e event, name string) {
 	}
 }
 
-// rest shows the output of tests and packages that began with prefix and never reported an end.
+// rest prints the output of tests and packages whose names begin with prefix and that never reported an end.
 func (r *results) rest(prefix string) {
 	for _, name := range slices.Sorted(maps.Keys(r.printed)) {
 		if strings.HasPrefix(name, prefix) {

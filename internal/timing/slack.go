@@ -2,6 +2,7 @@ package timing
 
 import "time"
 
-// ClockSlack is the largest difference between a row's timestamp and the store's clock that counts as
-// ordinary clock adjustment. Rows further in the future were written while the clock was ahead.
+// ClockSlack is the maximum difference between a row's timestamp and the store's clock that counts as an
+// ordinary clock adjustment. If the timestamp of a row is further in the future, the row was written while
+// the clock was ahead.
 const ClockSlack = time.Second

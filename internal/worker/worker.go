@@ -1,5 +1,5 @@
-// Package worker is the only package that starts goroutines. Every goroutine has an owner: the owner waits for its
-// Group before it returns.
+// Package worker is the only package that starts goroutines. Every goroutine has an owner. The owner waits
+// for its Group before the owner returns.
 package worker
 
 import (
@@ -13,8 +13,8 @@ type Group struct{ running sync.WaitGroup }
 // Go runs f in a goroutine of the group.
 func (g *Group) Go(f func()) { g.running.Go(f) }
 
-// Keep runs f in a goroutine of the group. If foreign code ends the goroutine (runtime.Goexit), f runs again in a
-// new one.
+// Keep runs f in a goroutine of the group. If a called function ends the goroutine (runtime.Goexit), f runs
+// again in a new goroutine.
 func (g *Group) Keep(f func()) {
 	g.running.Go(func() {
 		returned := false
@@ -31,8 +31,8 @@ func (g *Group) Keep(f func()) {
 // Wait returns when every goroutine has ended.
 func (g *Group) Wait() { g.running.Wait() }
 
-// WaitFor waits at most d and reports whether every goroutine has ended. If not, it leaves a helper goroutine,
-// which ends after them.
+// WaitFor waits at most d and reports whether every goroutine has ended. If goroutines still run, WaitFor
+// leaves a helper goroutine, which ends after them.
 func (g *Group) WaitFor(d time.Duration) bool {
 	ended := make(chan struct{})
 	go func() {

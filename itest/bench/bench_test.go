@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// effects are the rows that a run left in the database, by table.
+// effects returns the rows that a run left in the database, as text by table.
 func effects(ctx context.Context, d *database) (map[string]string, error) {
 	found := map[string]string{}
 	for table, query := range map[string]string{
@@ -40,7 +40,7 @@ func effects(ctx context.Context, d *database) (map[string]string, error) {
 	return found, nil
 }
 
-// reckoned returns the expected effects of the messages, each once, without a database.
+// reckoned computes the expected effects without a database. Each message takes effect once.
 func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}
@@ -63,7 +63,8 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	return text.String()
 }
 
-// wantEffects runs a contestant over n deliveries and over the first copies that precede them.
+// wantEffects runs a contestant over n deliveries, after the first copies of the duplicates among them, and
+// checks the effects.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	if err := d.reset(t.Context()); err != nil {
@@ -116,8 +117,8 @@ func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
 	}
 }
 
-// TestABatchWrittenByHandIsShort counts the lines of code of each form, without imports and the
-// lines between functions.
+// TestABatchWrittenByHandIsShort counts the lines of code of each form. Imports and the lines between
+// functions do not count.
 func TestABatchWrittenByHandIsShort(t *testing.T) {
 	for form, files := range map[Form][]string{
 		Handle:    {"hand.go", "hand_begin.go", "hand_handle.go"},

@@ -7,14 +7,14 @@ import (
 	"github.com/semel-go/semel/internal/bodies"
 )
 
-// Body is the payload of messages besides the payment. The zero Body is empty.
+// Body is the content of messages in addition to the payment. The zero Body is empty.
 type Body struct {
 	name  string
 	size  int
 	hooks *bodies.Set
 }
 
-// shell is the JSON around the payload, and roughly its maximum length.
+// shell is the JSON text around the content. shellMax is roughly its maximum length.
 const (
 	shell    = `{"account":%d,"amount":%d,"event":%s}`
 	shellMax = len(`{"account":9999,"amount":1000,"event":}`)
@@ -30,7 +30,7 @@ func SizedBody(text string) (Body, error) {
 	return Body{name: text, size: size}, err
 }
 
-// SizedBodies returns generated bodies of several comma-separated lengths; none for an empty
+// SizedBodies returns generated bodies of several lengths, separated by commas. It returns none for an empty
 // text.
 func SizedBodies(text string) (all []Body, err error) {
 	for length := range strings.SplitSeq(text, ",") {
@@ -46,13 +46,14 @@ func SizedBodies(text string) (all []Body, err error) {
 	return all, nil
 }
 
-// WebhookBody returns real webhooks in turn, from the file that scripts/fetch-webhooks prints.
+// WebhookBody returns a Body that uses real webhooks in turn. scripts/fetch-webhooks prints the path of the
+// file.
 func WebhookBody(file string) (Body, error) {
 	all, err := bodies.Webhooks(file)
 	return Body{name: "webhooks", hooks: &bodies.Set{Name: "webhooks", All: all}}, err
 }
 
-// String returns the name of the bodies as it was given.
+// String returns the name of the bodies, as in the flag.
 func (b Body) String() string {
 	if b.name == "" {
 		return fmt.Sprintf("%dB", b.Mean())
@@ -60,13 +61,14 @@ func (b Body) String() string {
 	return b.name
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name of the bodies.
 func (b Body) MarshalText() ([]byte, error) { return []byte(b.name), nil }
 
-// UnmarshalText reads a name, for reports. Such a Body cannot generate messages.
+// UnmarshalText sets only the name of the bodies, which is enough to read a report. The result cannot
+// generate messages.
 func (b *Body) UnmarshalText(text []byte) error { b.name = string(text); return nil }
 
-// Mean returns the approximate average length of a body in bytes.
+// Mean returns the approximate mean length of a body in bytes.
 func (b Body) Mean() int64 {
 	switch {
 	case b.size > 0:

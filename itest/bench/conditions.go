@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Form is how a handler writes its effect, and with which driver.
+// Form says how a handler writes its effect, and with which driver.
 type Form string
 
-// The forms.
+// Ways in which a handler writes: each statement at once (Handle), statements that the store sends together
+// (Queue), one call for a whole batch (HandleAll), and Handle through database/sql.
 const (
 	Handle    Form = "Handle"
 	Queue     Form = "Queue"
@@ -16,33 +17,33 @@ const (
 	HandleSQL Form = "Handle, database/sql"
 )
 
-// Forms returns all forms, in the order of the table.
+// Forms returns all forms, in the order in which tables show them.
 func Forms() []Form { return []Form{Handle, Queue, HandleAll, HandleSQL} }
 
 // Effect is the change that a message makes.
 type Effect string
 
-// The effects.
+// Effects, from no contention to the most contention.
 const (
-	// Insert adds a row.
+	// Insert adds a row to a table.
 	Insert Effect = "insert"
-	// Accounts adds to one of 10,000 rows that all workers share.
+	// Accounts adds an amount to one of 10,000 rows that all workers share.
 	Accounts Effect = "10,000 accounts"
-	// Counters adds to one of 60 rows that all workers share.
+	// Counters adds an amount to one of 60 rows that all workers share.
 	Counters Effect = "60 counters"
 )
 
 // IDs is the kind of the messages' ids.
 type IDs string
 
-// The kinds of ids.
+// A text, a random UUID, and a UUID that begins with the time.
 const (
 	Text   IDs = "text"
 	UUIDv4 IDs = "UUIDv4"
 	UUIDv7 IDs = "UUIDv7"
 )
 
-// Conditions are the conditions under which a row of the table was measured.
+// Conditions are the conditions under which a row of the table is measured.
 type Conditions struct {
 	Form    Form   `json:"form"`
 	Effect  Effect `json:"effect"`
@@ -50,29 +51,29 @@ type Conditions struct {
 	// Duplicates is the percentage of deliveries whose message was applied before.
 	Duplicates int `json:"duplicates_percent"`
 	IDs        IDs `json:"ids"`
-	// Latency is added to each round trip.
+	// Latency is the delay that is added to each round trip.
 	Latency time.Duration `json:"latency_ns"`
 	Body    Body          `json:"body,omitzero"`
 }
 
-// Base returns the row from which the other rows differ in one factor.
+// Base returns the base row of a form. The other rows differ from it in one factor.
 func Base(f Form) Conditions { return Conditions{Form: f, Effect: Insert, Workers: 1, IDs: UUIDv7} }
 
-// IsBase reports whether this is the base row of its form, with any bodies.
+// IsBase reports whether this is the base row of its form, whatever the bodies are.
 func (c Conditions) IsBase() bool {
 	c.Body = Body{}
 	return c == Base(c.Form)
 }
 
-// Contended reports whether workers wait for row locks of each other.
+// Contended reports whether workers wait for row locks of other workers.
 func (c Conditions) Contended() bool { return c.Effect != Insert && c.Workers > 1 }
 
 func (c Conditions) String() string {
 	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added, bodies of %v", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency, c.Body)
 }
 
-// Plan returns the rows of a form: the base, rows that differ in one factor, and both contended
-// effects with 3 and 8 workers.
+// Plan returns the rows of a form: the base row, the rows that differ in one factor, and both contended
+// effects with 3 and with 8 workers.
 func Plan(f Form) []Conditions {
 	rows := []Conditions{Base(f)}
 	vary := func(change func(*Conditions)) {

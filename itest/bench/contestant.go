@@ -17,8 +17,8 @@ import (
 // Contestant is an implementation that applies messages.
 type Contestant string
 
-// The contestants. Again is Hand, run a second time. Keys is Semel with lanes by key, where the
-// key is the row that a message changes.
+// The contestants. Hand is the hand-written batch, and Again is a second run of Hand. Keys is Semel with
+// lanes by key, where the key is the database row that a message changes.
 const (
 	Semel    Contestant = "semel"
 	Keys     Contestant = "keys"
@@ -27,8 +27,8 @@ const (
 	Textbook Contestant = "textbook"
 )
 
-// apply applies the messages and returns when all are committed. After the limit the
-// contestants without the library begin no further batch; zero means no limit.
+// apply applies the messages with a contestant and returns when all are committed. After the time `limit`,
+// contestants other than Semel begin no further batch. A limit of zero means no limit.
 func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message, limit time.Duration) (outcome, error) {
 	switch who {
 	case Semel:
@@ -69,7 +69,7 @@ func (d *database) textbook(c Conditions) batchFunc {
 	}
 }
 
-// sharing distributes batches to workers as they become free.
+// sharing hands the next batch to each worker that is free.
 type sharing struct {
 	do        batchFunc
 	batches   [][]*semel.Message
@@ -93,7 +93,8 @@ func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message],
 	return outcome{applied: int(s.applied.Load()), deadlocks: int(s.deadlocks.Load())}, errors.Join(failures...)
 }
 
-// work applies batches. work repeats a batch that the server aborted because of a deadlock.
+// work applies batches until none is left. If the server has aborted a batch because of a deadlock, work
+// applies this batch again.
 func (s *sharing) work(ctx context.Context) error {
 	for !s.over() {
 		i := int(s.next.Add(1)) - 1

@@ -19,13 +19,13 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// batchMost is the maximum number of messages in a transaction, Semel's default.
+// batchMost is the maximum number of messages in a transaction. It is Semel's default.
 const batchMost = 500
 
-// mostOf returns the maximum number of messages in a transaction of Semel. With lanes by key, a
-// worker changes each of its few counters many times. PostgreSQL then walks over all row
-// versions that the transaction has created, so batches of thirty are more than three times as
-// fast as batches of five hundred.
+// mostOf returns the maximum number of messages in a transaction of Semel. With lanes by key, a worker
+// changes each of its few counters many times in one transaction. PostgreSQL then has to read all versions of
+// the row that the transaction has created. Batches of thirty are therefore more than three times as fast as
+// batches of five hundred.
 func mostOf(c Conditions, lanes consumer.LaneMode) int {
 	if lanes == consumer.LanesKey && c.Effect == Counters && c.Workers > 1 {
 		return 28
@@ -33,12 +33,12 @@ func mostOf(c Conditions, lanes consumer.LaneMode) int {
 	return batchMost
 }
 
-// contention observes the contention of a consumer.
+// contention counts the lock conflicts of a consumer, and measures how long its batches ran one at a time.
 type contention struct {
 	mutex  sync.Mutex
-	met    int           // guarded by mutex
-	began  time.Time     // guarded by mutex: zero while batches run side by side
-	serial time.Duration // guarded by mutex
+	met    int           // number of conflicts; guarded by mutex
+	began  time.Time     // when batches began to run one at a time, zero if they run concurrently; guarded by mutex
+	serial time.Duration // total time in which batches ran one at a time; guarded by mutex
 }
 
 func (o *contention) Observe(e semel.Event) {
@@ -63,7 +63,7 @@ func (o *contention) stop() {
 
 // outcome is the result of a run.
 type outcome struct {
-	applied   int // duplicates included
+	applied   int // includes duplicates
 	deadlocks int
 	serial    time.Duration
 }
@@ -75,8 +75,8 @@ func (o *contention) outcome() outcome {
 	return outcome{deadlocks: o.met, serial: o.serial}
 }
 
-// applySemel applies the messages with the library. Batches end at 500 messages and not after a
-// time, like the hand-written ones.
+// applySemel applies the messages with Semel. A batch ends at 500 messages and not after a time, as with the
+// hand-written batches.
 func (d *database) applySemel(ctx context.Context, c Conditions, messages []*semel.Message, lanes consumer.LaneMode) (outcome, error) {
 	source := sourcetest.NewMemory(1)
 	for _, m := range messages {
@@ -105,10 +105,10 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 	return out, err
 }
 
-// seeded makes the random waits equal in each run.
+// seeded makes the random delays the same in each run.
 var seeded = faults.Plan{Seed: 1}
 
-// consumer returns the consumer of a form, ready to run.
+// consumer returns a function that runs the consumer of a form.
 func (d *database) consumer(c Conditions, config consumer.Config) (func(context.Context) (semel.Counts, error), error) {
 	switch c.Form {
 	case Handle:

@@ -14,7 +14,7 @@ const handMark = `insert into hand_markers (scope, at, outcome, version, id, sum
 select 1, clock_timestamp(), 1, 1, id, sum from unnest($1::bytea[], $2::bytea[]) a (id, sum) order by id
 on conflict (scope, id) do nothing returning id`
 
-// handMarks are the sorted ids of a batch and the hashes of their bodies.
+// handMarks returns the sorted ids of a batch and the hashes of the bodies.
 func handMarks(batch []*semel.Message) (ids, sums [][]byte) {
 	sorted := slices.Clone(batch)
 	slices.SortFunc(sorted, func(a, b *semel.Message) int { return bytes.Compare(handID(a), handID(b)) })
@@ -25,7 +25,7 @@ func handMarks(batch []*semel.Message) (ids, sums [][]byte) {
 	return ids, sums
 }
 
-// handID returns the 16 bytes of a UUID, or the text.
+// handID returns the 16 bytes of the message's UUID. If the id is no UUID, handID returns its text.
 func handID(m *semel.Message) []byte {
 	id := m.Headers[0].Value
 	if len(id) == 36 {

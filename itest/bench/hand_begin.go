@@ -7,8 +7,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handBegin begins a transaction and writes the markers in one round trip. handBegin returns
-// the fresh messages.
+// handBegin begins a transaction and writes the markers, in one round trip. It returns the new messages.
 func handBegin(ctx context.Context, conn *pgx.Conn, batch []*semel.Message) (fresh []*semel.Message, err error) {
 	wrote := make(map[string]bool, len(batch))
 	var begin pgx.Batch

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// Hot are the conditions of a measurement with hot keys: slow handlers, and messages of one
+// Hot has the conditions of a measurement with hot keys. Its handlers are slow, and its messages are in one
 // partition.
 type Hot struct {
 	Keys, Workers, Messages int
@@ -26,16 +26,16 @@ type Hot struct {
 	Handler time.Duration
 }
 
-// HotRow is the result for hot keys: for each round and kind of lanes, the fraction of the
-// bound that was reached. The bound is the time that the handlers of the most frequent key take
-// one after the other.
+// HotRow is the result for hot keys. For each round and each kind of lanes it has a fraction: the lower bound
+// of the duration divided by the measured duration. The lower bound is the time that the handlers of the most
+// frequent key take one after the other.
 type HotRow struct {
 	Hot
 	Bound      time.Duration
 	Key, Lanes []float64
 }
 
-// MeasureHot measures lanes by key and lanes by partition in turns.
+// MeasureHot measures lanes by key and lanes by partition, alternately.
 func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, error) {
 	d, err := w.database(ctx, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 				return r, err
 			}
 			part := messages
-			if lanes == consumer.LanesPartition { // one handler at a time: a tenth tells as much
+			if lanes == consumer.LanesPartition { // with one handler at a time, a tenth of the messages is enough
 				part = messages[:len(messages)/10]
 			}
 			took, err := d.runHot(ctx, h, lanes, part)
@@ -67,8 +67,8 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	return r, nil
 }
 
-// messages have keys distributed by Zipf's law; hottest is the number of messages with the most
-// frequent key.
+// messages returns messages whose keys are distributed by Zipf's law. hottest is the number of messages with
+// the most frequent key.
 func (h Hot) messages() (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys, counts := rand.NewZipf(random, h.Weight, 1, uint64(h.Keys-1)), map[uint64]int{}
@@ -114,7 +114,7 @@ func (d *database) runHot(ctx context.Context, h Hot, lanes consumer.LaneMode, m
 	return took, err
 }
 
-// Write writes the row as Markdown.
+// Write writes the result as Markdown.
 func (r HotRow) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d messages of one partition over %d keys with Zipf's weight %v, handlers of %v, %d workers: the hottest key's handlers take %v, one after the other.\n\n",

@@ -20,18 +20,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// KafkaOptions configure a measurement from a broker into the database.
+// KafkaOptions configure a measurement of the whole path from a broker to the database.
 type KafkaOptions struct {
 	Brokers []string
 	Rounds  int
-	// Messages is the number of messages in the topic, or fewer if they would exceed 200 MB.
-	// Each run consumes all of them in its own group.
+	// Messages is the number of messages in the topic. It is reduced if they would be larger than 200 MB.
+	// Each run consumes all messages in a group of its own.
 	Messages int
 	// Bodies are the bodies of the messages.
 	Bodies []Body
-	// Only selects rows.
+	// Only reports whether to measure a row.
 	Only func(Conditions) bool
-	// Progress is called for each row that is finished.
+	// Progress is called after each row.
 	Progress func(done, of int, r Row)
 }
 
@@ -45,10 +45,10 @@ type kafkaTopic struct {
 	messages int
 }
 
-// MeasureKafka measures the path from a broker into the database, including joining and leaving
-// the group. MeasureKafka compares Semel in the Queue form, with default workers and with one
-// worker, with a plain loop (contestants Hand and Again). The loop is one goroutine with the
-// same form and batches, without deduplication.
+// MeasureKafka measures the path from a broker to the database, including joining and leaving the group. It
+// compares Semel in the Queue form, once with default workers and once with one worker, with a plain loop.
+// The loop is the contestant Hand, and Again is its second run. It is one goroutine with the same form and
+// batch size, and it does not recognise duplicates.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })
@@ -65,8 +65,8 @@ func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error)
 	return rows, nil
 }
 
-// kafkaPlan has two kinds of ids for messages without a body. For messages with one, the body
-// is the main cost.
+// kafkaPlan returns the rows to measure. For messages without a body it has rows with two kinds of ids. For
+// messages with a body it has one kind, because the body causes most of the cost.
 func kafkaPlan(of []Body) (plan []Conditions) {
 	for _, body := range of {
 		kinds := []IDs{UUIDv7, Text}
@@ -82,7 +82,7 @@ func kafkaPlan(of []Body) (plan []Conditions) {
 	return plan
 }
 
-// topicMost is the approximate maximum of bytes of bodies in a topic.
+// topicMost is the maximum size of all bodies in a topic, approximately.
 const topicMost = 200_000_000
 
 func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r Row, err error) {
@@ -97,7 +97,7 @@ func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r R
 	defer func() { err = errors.Join(err, topic.delete(context.WithoutCancel(ctx))) }()
 	r = Row{Conditions: c, Runs: map[Contestant][]Run{}}
 	all := []Contestant{Hand, Semel, Again}
-	for round := range o.Rounds + 1 { // the first warms up
+	for round := range o.Rounds + 1 { // the first round is a warm-up and does not count
 		for i := range all {
 			who := all[i]
 			if round%2 == 1 {
@@ -131,7 +131,7 @@ func (t kafkaTopic) delete(ctx context.Context) error {
 	})
 }
 
-// fill creates the topic and produces the messages, spread over the partitions.
+// fill creates the topic and produces the messages to all partitions in turn.
 func (t kafkaTopic) fill(ctx context.Context, c Conditions) error {
 	err := t.admin(func(a *kadm.Client) error {
 		_, err := a.CreateTopic(ctx, kafkaPartitions, -1, nil, t.name)
@@ -175,7 +175,7 @@ func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t
 	return run, err
 }
 
-// ending ends a run when this number of messages is committed.
+// ending stops a run when the given number of messages is committed.
 type ending struct {
 	left atomic.Int64
 	end  func()

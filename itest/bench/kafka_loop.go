@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kafkaLoop is the usual loop around franz-go without deduplication: poll, one transaction in
-// one round trip, commit the offsets.
+// kafkaLoop is the usual loop around franz-go, which does not recognise duplicates. It polls, writes one
+// transaction in one round trip, and commits the offsets.
 func kafkaLoop(ctx context.Context, t kafkaTopic, group string, pool *pgxpool.Pool, effect string) (applied int, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(t.brokers...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(t.name),
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchIsolationLevel(kgo.ReadCommitted()))

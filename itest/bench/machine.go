@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Head describes the measured machine. Its times are in milliseconds.
+// Head describes the machine on which a measurement ran. Its times are in milliseconds.
 type Head struct {
 	At     time.Time `json:"at"`
 	Commit string    `json:"commit"`
 	Server string    `json:"server"`
 	Go     string    `json:"go"`
 	Cores  int       `json:"cores"`
-	// RoundTrip is the time of "select 1", Flush that of a commit of one row.
+	// RoundTrip is the duration of "select 1". Flush is the duration of a commit of one row.
 	RoundTrip Quartiles `json:"round_trip_ms"`
 	Flush     Quartiles `json:"flush_ms"`
 	Settings  string    `json:"settings"`
-	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes, or empty if the
-	// system does not report them.
+	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes. They are empty if the system
+	// does not report them.
 	LoadBefore string `json:"load_before"`
 	LoadAfter  string `json:"load_after"`
 }
@@ -28,7 +28,7 @@ type Head struct {
 const headSettings = `select current_setting('server_version'), string_agg(name || '=' || current_setting(name), ', ' order by name)
 from pg_settings where name in ('fsync', 'synchronous_commit', 'shared_buffers', 'max_wal_size', 'deadlock_timeout', 'wal_sync_method')`
 
-// Describe measures the machine.
+// Describe measures the round trip and the flush, and describes the machine.
 func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	h := Head{At: time.Now().UTC().Truncate(time.Second), Commit: commit, Go: runtime.Version(), Cores: runtime.NumCPU(), LoadBefore: Load()}
 	d, err := w.database(ctx, 0)
@@ -45,7 +45,7 @@ func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	return h, err
 }
 
-// times returns the durations of a statement in milliseconds.
+// times runs a statement n times and returns the quartiles of its duration in milliseconds.
 func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *database) times(ctx context.Context, n int, statement string) (Quartile
 	return QuartilesOf(all), nil
 }
 
-// Load returns the load average, or "" if the system does not report it.
+// Load returns the load averages, or "" if the system does not report them.
 func Load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Options select what to measure, and for how long.
+// Options say what to measure, and for how long.
 type Options struct {
-	// Rounds is the number of rounds in which the contestants of a row take turns.
+	// Rounds is the number of rounds. In each round every contestant of a row runs.
 	Rounds int
-	// Target is the wanted duration of a run. Under contention it is at least 3 s, because a
-	// deadlock costs the server's deadlock_timeout of 1 s.
+	// Target is how long a run should take. Under contention a run takes at least 3 s, because a deadlock
+	// costs the server's deadlock_timeout of 1 s.
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
-	// Bodies are the bodies of messages; each row is measured with each of them.
+	// Bodies are the bodies of messages. Each row is measured with each of them.
 	Bodies []Body
-	// Only selects rows.
+	// Only reports whether to measure a row.
 	Only func(Conditions) bool
-	// Progress is called for each row that is finished.
+	// Progress is called after each row.
 	Progress func(done, of int, r Row)
 }
 
@@ -29,8 +29,8 @@ type Options struct {
 type Run struct {
 	Messages int           `json:"messages"`
 	Took     time.Duration `json:"took_ns"`
-	// Busy is the CPU time of the client's process, including garbage collection, or zero if
-	// the system does not report it.
+	// Busy is the CPU time of the client's process, including garbage collection. It is zero if the system
+	// does not report it.
 	Busy      time.Duration `json:"busy_ns"`
 	Deadlocks int           `json:"deadlocks"`
 	Serial    time.Duration `json:"serialised_ns"`
@@ -39,7 +39,7 @@ type Run struct {
 // Rate returns the messages per second.
 func (r Run) Rate() float64 { return float64(r.Messages) / r.Took.Seconds() }
 
-// Row is one row of the table: the runs of each contestant, in the order of rounds.
+// Row is one row of the table. It has the runs of each contestant, in the order of the rounds.
 type Row struct {
 	Conditions
 	Runs map[Contestant][]Run `json:"runs"`
@@ -71,8 +71,8 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// contestants returns the contestants in their order, reversed in every second round. Under
-// contention, where runs are long, the hand-written batch runs only once.
+// contestants returns the contestants of a row in the order of the first round; the order is reversed in
+// every second round. Under contention runs take long, so the hand-written batch runs only once.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Keys, Hand, Textbook}
@@ -110,9 +110,8 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
-// learned is the minimum number of messages under contention. A consumer that has met
-// contention runs its batches one at a time for a minute. With this number of messages it does
-// so for most of the run.
+// learned is the minimum number of messages in a run under contention. After a lock conflict a consumer runs
+// its batches one at a time for a minute. With this number of messages it does so for most of the run.
 func (f Form) learned() int {
 	if f == Queue || f == HandleAll {
 		return 200 * batchMost
@@ -122,7 +121,8 @@ func (f Form) learned() int {
 
 func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
 
-// limit ends runs of unpredictable duration: batches that repeatedly run into deadlocks.
+// limit returns a time limit for runs under contention. Their duration is unpredictable, because batches may
+// run into deadlocks again and again.
 func (c Conditions) limit(target time.Duration) time.Duration {
 	if c.Contended() {
 		return target
@@ -130,7 +130,7 @@ func (c Conditions) limit(target time.Duration) time.Duration {
 	return 0
 }
 
-// size returns the number of messages that keep a contestant busy for the target duration.
+// size returns how many messages a contestant processes in about the target duration.
 func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
 	target, least, batch := o.Target, 2*batchMost, batchMost
 	switch {

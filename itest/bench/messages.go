@@ -9,12 +9,11 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// deliveries are the input of a run: first copies, which are applied before the clock starts,
-// and the timed deliveries.
+// deliveries are the input of a run. The messages in before are applied first, without measuring. The
+// deliveries in timed are measured, and some of them are duplicates of messages in before.
 type deliveries struct{ before, timed []*semel.Message }
 
-// make returns n timed deliveries. Every contestant gets the same duplicates and the same
-// changes.
+// make returns n deliveries to be measured. Every contestant gets the same duplicates and the same changes.
 func (c Conditions) make(n int) deliveries {
 	g := c.generator()
 	var d deliveries
@@ -55,13 +54,13 @@ func (g *generator) id() string {
 	case UUIDv4:
 		return uuid(4, g.random.Uint64(), g.random.Uint64())
 	case UUIDv7:
-		const start = 1_790_000_000_000 // milliseconds; about 16 messages in each
+		const start = 1_790_000_000_000 // first time in milliseconds; about 16 messages have the same millisecond
 		return uuid(7, (start+g.n/16)<<16|g.random.Uint64()&0xffff, g.random.Uint64())
 	}
 	return fmt.Sprintf("payment-%012d", g.n)
 }
 
-// uuid returns a UUID of RFC 9562.
+// uuid returns a UUID with this version, in the format of RFC 9562.
 func uuid(version, high, low uint64) string {
 	high = high&^0xf000 | version<<12
 	low = low&(1<<62-1) | 1<<63

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Quartiles are the quartiles of measured values, interpolated between neighbours.
+// Quartiles are the quartiles of measured values. They are interpolated between neighbouring values.
 type Quartiles struct {
 	Lower  float64 `json:"lower"`
 	Median float64 `json:"median"`
 	Upper  float64 `json:"upper"`
 }
 
-// QuartilesOf returns the quartiles of these values, or zero if there are none.
+// QuartilesOf returns the quartiles of these values. It returns the zero value if there are no values.
 func QuartilesOf(values []float64) Quartiles {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(part float64) float64 {
@@ -29,7 +29,7 @@ func QuartilesOf(values []float64) Quartiles {
 	return Quartiles{at(0.25), at(0.5), at(0.75)}
 }
 
-// Text returns lower quartile, median and upper quartile, each in this format, or a dash if
+// Text returns the lower quartile, the median and the upper quartile in this format. It returns a dash if
 // there are no values.
 func (q Quartiles) Text(format string) string {
 	if q == (Quartiles{}) {
@@ -47,8 +47,8 @@ func (r Row) Rate(who Contestant) Quartiles {
 	return QuartilesOf(rates)
 }
 
-// Ratio returns the quartiles of one contestant's rate divided by another's, round by round.
-// Ratio returns zero if one of them was not measured.
+// Ratio divides one contestant's rate by another's in each round, and returns the quartiles of the results.
+// It returns zero if one contestant was not measured.
 func (r Row) Ratio(one, other Contestant) Quartiles {
 	var ratios []float64
 	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {
@@ -57,7 +57,7 @@ func (r Row) Ratio(one, other Contestant) Quartiles {
 	return QuartilesOf(ratios)
 }
 
-// Busy returns the quartiles of the client's CPU time for each message, in microseconds.
+// Busy returns the quartiles of the client's CPU time per message, in microseconds.
 func (r Row) Busy(who Contestant) Quartiles {
 	var times []float64
 	for _, run := range r.Runs[who] {
@@ -68,8 +68,8 @@ func (r Row) Busy(who Contestant) Quartiles {
 	return QuartilesOf(times)
 }
 
-// Met returns the number of deadlocks of a contestant in all rounds, and the fraction of its
-// time in which its batches ran one at a time.
+// Met returns the number of a contestant's deadlocks in all rounds, and the fraction of time in which its
+// batches ran one at a time.
 func (r Row) Met(who Contestant) (deadlocks int, serial float64) {
 	var serialised, took float64
 	for _, run := range r.Runs[who] {

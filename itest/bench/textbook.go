@@ -12,7 +12,7 @@ import (
 
 const textbookMark = "insert into processed (consumer, id) values ('bench', $1) on conflict do nothing"
 
-// textbook is the textbook loop: one transaction for each message.
+// textbook applies one message in a transaction of its own, like the loops in textbooks.
 func textbook(ctx context.Context, pool *pgxpool.Pool, effect string, m *semel.Message) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, textbookMark, string(m.Headers[0].Value))
@@ -28,7 +28,7 @@ func textbook(ctx context.Context, pool *pgxpool.Pool, effect string, m *semel.M
 	})
 }
 
-// textbookSQL is the textbook loop over database/sql.
+// textbookSQL does the same as textbook through database/sql.
 func textbookSQL(ctx context.Context, db *sql.DB, effect string, m *semel.Message) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of database/sql
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver for database/sql
 	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
@@ -20,7 +20,7 @@ import (
 // most is the maximum number of connections of a contestant.
 const most = 16
 
-// database is the database of the contestants, reached directly or through a proxy that adds
+// database is the database that the contestants use. Connections are direct, or go through a proxy that adds
 // latency.
 type database struct {
 	proxy *pgproxy.Proxy
@@ -30,7 +30,7 @@ type database struct {
 	sql   *sqlstore.Store
 }
 
-// connect opens an existing database, with this latency added.
+// connect opens an existing database. Each round trip takes longer by the latency.
 func connect(ctx context.Context, dsn string, latency time.Duration) (*database, error) {
 	d := &database{}
 	if latency > 0 {
@@ -82,8 +82,8 @@ func (d *database) close() error {
 	return err
 }
 
-// reset empties the database and makes the server write a checkpoint, so that no run pays for
-// the one before it.
+// reset empties the database and makes the server write a checkpoint, so that a run does not slow the next
+// run down.
 func (d *database) reset(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, empty); err != nil {
 		return fmt.Errorf("empty the database: %w", err)
@@ -92,14 +92,13 @@ func (d *database) reset(ctx context.Context) error {
 	return err
 }
 
-// World is a server with the databases of a measurement. A database is reached directly and
-// through proxies.
+// World is a server with the database of a measurement. The database is used directly and through proxies.
 type World struct {
 	server, dsn, name string
 	byLatency         map[time.Duration]*database
 }
 
-// NewWorld creates a database on the server, with its tables.
+// NewWorld creates a database and its tables on the server.
 func NewWorld(ctx context.Context, server string) (*World, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -149,7 +148,7 @@ func (w *World) database(ctx context.Context, latency time.Duration) (*database,
 	return d, err
 }
 
-// Close drops the database.
+// Close closes all connections and drops the database.
 func (w *World) Close(ctx context.Context) error {
 	var all []error
 	for _, d := range w.byLatency {

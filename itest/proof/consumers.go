@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Consumers are consumers that run in this process.
+// Consumers is a set of consumers that run in this process.
 type Consumers struct {
 	// Over receives the errors with which consumers ended.
 	Over  chan error
@@ -21,7 +21,7 @@ type Consumers struct {
 	group sync.WaitGroup
 }
 
-// NewConsumers returns an empty set with room for this number of consumers.
+// NewConsumers returns an empty set for at most `most` consumers.
 func NewConsumers(ctx context.Context, most int) *Consumers {
 	c := &Consumers{Over: make(chan error, most)}
 	c.ctx, c.stop = context.WithCancel(ctx)
@@ -39,12 +39,12 @@ func (c *Consumers) Add(driver workload.Driver, o workload.Options) error {
 	return nil
 }
 
-// Ready reports whether all consumers are ready.
+// Ready reports whether all consumers of the set are ready.
 func (c *Consumers) Ready() bool {
 	return !slices.ContainsFunc(c.all, func(c workload.Consumer) bool { ready, _ := c.Ready(); return !ready })
 }
 
-// Counts returns the sum of their counts.
+// Counts returns the sum of the counts of all consumers.
 func (c *Consumers) Counts() (sum semel.Counts) {
 	for _, one := range c.all {
 		counts := one.Counts()
@@ -54,8 +54,8 @@ func (c *Consumers) Counts() (sum semel.Counts) {
 	return sum
 }
 
-// End drains the consumers and returns the errors that Over has not received. End may be called
-// again.
+// End drains the consumers and returns their errors, except those that a reader of Over has already received.
+// End may be called again.
 func (c *Consumers) End() (failed error) {
 	c.stop()
 	c.group.Wait()

@@ -8,17 +8,17 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Accord is the result of comparing all rows, at the end, with the records that were written in
-// the same transactions.
+// Accord is the result of a comparison at the end of a proof: all inbox rows with the markers, streams and
+// causes that were written in the same transactions.
 type Accord struct {
-	// Rows and Intents are the numbers of compared rows. Denied are rows that contradict a
+	// Rows and Intents are the numbers of compared rows. Denied is the number of rows that contradict a
 	// marker, a stream or a cause.
 	Rows    int64 `json:"rows_compared"`
 	Intents int64 `json:"intents_compared"`
 	Denied  int   `json:"rows_denied"`
 }
 
-// Hear compares the rows of all consumers in a PostgreSQL database.
+// Hear compares the rows of all consumers in a PostgreSQL database and adds the result to a.
 func (a *Accord) Hear(ctx context.Context, db *sql.DB) error {
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {

@@ -16,29 +16,31 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Fleet is a set of processes of one consumer, `semel run`, and the faults that they meet.
+// Fleet is a set of `semel run` processes of one consumer, together with the faults that the proof injects
+// into them.
 type Fleet struct {
 	Stage
-	Stream  // if the proof has one
+	Stream  // topic and publisher, if the proof has them
 	Binary  string
 	Members []*Member
-	// Server and Activity belong to the database, if it is PostgreSQL.
+	// Server is the PostgreSQL server and Activity observes its sessions. Both are nil with another
+	// database.
 	Server   *services.Server
 	Activity *processes.Activity
-	// Outages is the number of server outages. Each member that started during an outage may
-	// have logged that and ended.
+	// Outages is the number of server outages. A member that started during an outage may have logged an
+	// error and ended.
 	Outages int
-	// Tally is counted during the proof.
+	// Tally has the counts that the proof updates while it runs.
 	Tally *Tally
-	// Care looks after one member. If it is nil, Tend restarts a member that ended.
+	// Care is called to look after one member. If Care is nil, Tend restarts a member that has ended.
 	Care  func(*Member) error
-	all   []*Member // also those that are no longer Members
-	turn  int       // of Next
+	all   []*Member // all members, including those that were removed from Members
+	turn  int       // the counter of Next
 	began time.Time
 }
 
-// NewFleet returns a fleet without members, for a binary that is built. Their policies create
-// the tables of setup.
+// NewFleet builds the binary and returns a fleet without members. The members' policies create the tables in
+// setup.
 func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet, error) {
 	if err := os.WriteFile(filepath.Join(s.Folder, setupFile), []byte(setup), 0o644); err != nil {
 		return nil, err
@@ -47,7 +49,7 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet,
 	return &Fleet{Stage: s, Binary: binary, Tally: tally, began: time.Now()}, err
 }
 
-// OnPostgres starts a server for the fleet.
+// OnPostgres starts a PostgreSQL server for the fleet.
 func (f *Fleet) OnPostgres() (err error) {
 	// The proof recognises a running statement by its text in pg_stat_activity. By default the server
 	// keeps only the first 1,024 bytes of a statement's text, which is too short.
@@ -57,7 +59,7 @@ func (f *Fleet) OnPostgres() (err error) {
 	return err
 }
 
-// Close kills the members that still run.
+// Close kills the members that are still running.
 func (f *Fleet) Close() {
 	f.Stream.close()
 	for _, m := range f.all {
@@ -70,7 +72,7 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Add adds a member that is not started yet.
+// Add adds a member but does not start it.
 func (f *Fleet) Add() *Member {
 	name := fmt.Sprintf("member-%d", len(f.all)+1)
 	m := &Member{Name: name, Command: processes.Command{Binary: f.Binary, Folder: f.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json"}}
@@ -81,7 +83,7 @@ func (f *Fleet) Add() *Member {
 	return m
 }
 
-// Remove takes a member out of the fleet.
+// Remove removes a member from Members. It does not end the process.
 func (f *Fleet) Remove(m *Member) {
 	f.Members = slices.DeleteFunc(f.Members, func(other *Member) bool { return other == m })
 }
@@ -94,8 +96,8 @@ func (f *Fleet) Delivered() (sum int64) {
 	return sum
 }
 
-// Tend looks after all members. Unless Care is set, it restarts members like a supervisor: a
-// member that starts while a server is down logs that and ends.
+// Tend looks after all members. Without Care it restarts a member that has ended, like a supervisor does: a
+// member that starts while a server is down logs an error and ends.
 func (f *Fleet) Tend() error {
 	care := f.Care
 	if care == nil {
@@ -121,7 +123,7 @@ func (f *Fleet) again(m *Member) error {
 	return m.Start()
 }
 
-// Until looks after the members until the condition holds.
+// Until calls Tend repeatedly until the condition holds.
 func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
 	return Until(ctx, 5*time.Millisecond, func() (bool, error) {
 		if err := f.Tend(); err != nil {
@@ -134,7 +136,7 @@ func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
 	})
 }
 
-// RestartServer restarts PostgreSQL, every second time with SIGKILL.
+// RestartServer restarts PostgreSQL. It uses SIGKILL and a regular stop in turn.
 func (f *Fleet) RestartServer(context.Context) error {
 	how := "SIGKILL"
 	if f.Tally.Restarts%2 == 0 {
@@ -163,34 +165,33 @@ func (f *Fleet) Kill(m *Member, open bool) error {
 	return nil
 }
 
-// Tally is the part of the ledger that all fleets share.
+// Tally is the part of the ledger that is the same for all fleets.
 type Tally struct {
 	ledger.Balance
-	// Astray are counters that differ from the log. Guards are rows that only a running
-	// transaction may have.
+	// Astray is the number of counters that differ from the effect log. Guards is the number of rows that
+	// may exist only inside a running transaction.
 	Astray int `json:"counters_unlike_log"`
 	Guards int `json:"guards_left"`
-	// Kills is the number of killed members, Open the number of those with an open
-	// transaction.
+	// Kills is the number of killed members. Open is how many of them had an open transaction.
 	Kills int `json:"kills"`
 	Open  int `json:"kills_in_open_transaction"`
-	// Restarts is the number of restarts of PostgreSQL. Again is the number of members that
-	// started while a server was down, logged that, ended, and were restarted.
+	// Restarts is the number of restarts of PostgreSQL. Again is the number of members that ended because a
+	// server was down when they started, and were restarted.
 	Restarts int `json:"postgres_restarts"`
 	Again    int `json:"started_again"`
-	// Unleft are members that drained and could not leave the group in time.
+	// Unleft is the number of members that drained but could not leave the group in time.
 	Unleft int `json:"ended_without_leaving,omitempty"`
-	// Frozen is set if a member stayed frozen until the end.
+	// Frozen is true if a member stayed frozen until the end.
 	Frozen bool `json:"frozen_for_good"`
 	// Seconds is the time from the first member's start to the last member's end.
 	Seconds Seconds `json:"seconds"`
 }
 
-// Over records the duration of the proof at its end.
+// Over records the duration of the proof. Call it at the end.
 func (f *Fleet) Over() { f.Tally.Seconds = Seconds(time.Since(f.began).Seconds()) }
 
-// Audit compares the sent messages with the effects in the members' database. Semel leaves no
-// guards in what it wrote.
+// Audit compares the sent messages with the effects in the members' database. If bySemel is set, the effects
+// must have no guards.
 func (t *Tally) Audit(ctx context.Context, db ledger.Reader, sent iter.Seq[string], stuck int, bySemel bool) error {
 	effects, err := ledger.Effects(ctx, db, "delivery")
 	if err != nil {

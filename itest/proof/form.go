@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// Form is a [Room] with one run, which has a full size and, with -quick, a short one.
+// Form is a [Room] with a single run. The run has a full size and, for the flag -quick, a short size.
 type Form[P any, L Ledger] struct {
-	// Title names the run in errors. The run may take Within and, if Lasts is set, the time that
-	// Lasts returns for the sizes of the run.
+	// Title names the run in errors. Within is the time limit of the run. If Lasts is set, the duration that
+	// Lasts returns is added.
 	Title  string
 	Within time.Duration
 	Lasts  func(P) time.Duration
-	// Sizes are the proof's fields in full size. Fields with a tag `flag` become flags, see [Sizes].
+	// Sizes has the full size in the fields of the proof. A field with the tag `flag` becomes a flag, see
+	// the function [Sizes].
 	Sizes P
-	// Quick returns the short form; nil if there is none.
+	// Quick returns the short size. Quick is nil if the proof has no short size.
 	Quick func(P) P
-	// Faults are the names of faults that can be planted. Choose, if set, copies seed and fault
-	// into the proof.
+	// Faults are the names of faults that can be planted. Choose, if set, copies the seed and the fault into
+	// the proof.
 	Faults []string
 	Choose func(*P, Choice)
 	// Prove is the method Run of the proof.

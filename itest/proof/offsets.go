@@ -9,19 +9,19 @@ import (
 	"github.com/semel-go/semel/itest/services/topics"
 )
 
-// Offsets is the part of a ledger about a group's offsets.
+// Offsets is the part of a ledger about the committed offsets of a group.
 type Offsets struct {
-	// Samples is the number of samples, Backwards how often an offset decreased, and Rewinds
-	// are the first such cases.
+	// Samples is the number of samples. Backwards is how often an offset decreased. Rewinds describes the
+	// first of these cases.
 	Samples   int      `json:"offset_samples"`
 	Backwards int      `json:"offsets_went_back"`
 	Rewinds   []string `json:"rewinds,omitempty"`
-	// Behind is the distance to the ends of the partitions.
+	// Behind is the number of records between the committed offsets and the ends of the partitions.
 	Behind  int64 `json:"behind_the_end"`
 	highest map[int32]int64
 }
 
-// Wrong returns what is wrong, or nil.
+// Wrong returns an error that says what is wrong with the offsets, or nil.
 func (o Offsets) Wrong() error {
 	if o.Backwards != 0 {
 		return fmt.Errorf("the group's offsets decreased %d times; the first cases: %v", o.Backwards, o.Rewinds)
@@ -32,7 +32,7 @@ func (o Offsets) Wrong() error {
 	return nil
 }
 
-// note compares a sample with the highest offsets so far. An offset that has disappeared counts
+// note compares a sample with the highest offsets of earlier samples. An offset that has disappeared counts
 // as a decrease.
 func (o *Offsets) note(now map[int32]int64) {
 	o.Samples++
@@ -50,7 +50,7 @@ func (o *Offsets) note(now map[int32]int64) {
 	}
 }
 
-// Watch samples the offsets of a group continuously.
+// Watch samples the committed offsets of a group continuously.
 type Watch struct {
 	kafka        *topics.Cluster
 	group, topic string
@@ -59,7 +59,7 @@ type Watch struct {
 	seen         Offsets
 }
 
-// WatchOffsets starts a Watch.
+// WatchOffsets starts a Watch of a group.
 func WatchOffsets(kafka *topics.Cluster, group, topic string) *Watch {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Watch{kafka: kafka, group: group, topic: topic, cancel: cancel, seen: Offsets{highest: map[int32]int64{}}}
@@ -78,7 +78,7 @@ func WatchOffsets(kafka *topics.Cluster, group, topic string) *Watch {
 	return w
 }
 
-// sample takes one sample; a broker may be down.
+// sample takes one sample. If a broker is down, it takes none.
 func (w *Watch) sample(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -87,19 +87,19 @@ func (w *Watch) sample(ctx context.Context) {
 	}
 }
 
-// AtEnd reports whether the group has committed everything in the topic.
+// AtEnd reports whether the group has committed the offsets of all records in the topic.
 func (w *Watch) AtEnd(ctx context.Context) bool {
 	behind, err := w.kafka.TryBehind(ctx, w.group, w.topic)
 	return err == nil && behind == 0
 }
 
-// Stop ends the watch; it may be called again.
+// Stop ends the watch. Stop may be called again.
 func (w *Watch) Stop() {
 	w.cancel()
 	w.done.Wait()
 }
 
-// Audit ends the watch and returns what it saw, and the final offsets.
+// Audit ends the watch. It returns the result of all samples and how far the group is behind the end.
 func (w *Watch) Audit(ctx context.Context) (_ Offsets, err error) {
 	w.Stop()
 	w.seen.Behind, err = w.kafka.TryBehind(ctx, w.group, w.topic)

@@ -7,22 +7,23 @@ const Consumer = "counter"
 
 const setupFile = "setup.sql"
 
-// Policy is the policy of a member, which counts webhooks and writes each into the effect log.
+// Policy is the policy of a member. The member counts webhooks and writes each into the effect log.
 type Policy struct {
-	// Store and Source are their configurations, as YAML on one line.
+	// Store and Source are the configurations of the store and of the source, as YAML on one line.
 	Store, Source string
-	// Strategy is "marker" unless set.
+	// Strategy is the strategy of the consumer; "" means "marker".
 	Strategy string
-	// More are further keys of the consumer, one on each line.
+	// More are further policy keys of the consumer, one on each line.
 	More []string
-	// Identity selects a message's identity; ID and Type select the handler's id and type.
+	// Identity is the selector of a message's identity. ID and Type select the values that the handler
+	// writes.
 	Identity, ID, Type string
-	// Batch is the maximum number of messages in a transaction, Timeout the handler's timeout.
+	// Batch is the maximum number of messages in a transaction. Timeout is the handler's timeout.
 	Batch   int
 	Timeout fmt.Stringer
 }
 
-// Text returns the policy as a file.
+// Text returns the policy as the text of a file.
 func (p Policy) Text() []byte {
 	if p.Strategy == "" {
 		p.Strategy = "marker"
@@ -63,7 +64,7 @@ consumers:
           - insert into effects (delivery, type, repository) values (:delivery, :type, coalesce(:repository, ''))
 `
 
-// Setup creates the tables, for both databases. The log has no unique key, so an effect that
+// Setup creates the tables, in PostgreSQL and in SQLite. The effect log has no unique key, so an effect that
 // happens twice has two rows.
 const Setup = `create table counters (
     type text not null, repository text not null, n bigint not null,

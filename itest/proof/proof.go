@@ -1,28 +1,27 @@
-// Package proof runs proofs: programs that expose Semel to the worst faults of production, and
-// afterwards count what took effect. This package has the shared parts. Each proof has a
-// package below it:
+// Package proof runs proofs. A proof is a program that injects the worst faults of production and afterwards
+// counts which messages took effect. This package has the shared parts. Each proof has a package below it:
 //
-//	file      a process that reads a file into SQLite is killed
-//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart;
-//	          or one of three brokers is killed and another frozen
-//	charge    processes that charge payments are killed and frozen, and the provider loses answers
-//	commit    the connection is cut at COMMIT
-//	failover  the primary is killed and its standby promoted
-//	retention old markers are removed while workers consume
-//	reconcile lost and doubled messages are found while the consumer runs
-//	replay    dead letters, losses and a projection are repaired while all processes are killed
-//	keyed     processes that call out under leased keys are killed and frozen, and Redis is killed
-//	webhook   a receiver of webhooks is killed while the provider retries for three days
-//	alerts    the fault of each alert is produced, and a Prometheus must detect it
+//	file      kills a process that reads a file into SQLite
+//	kafka     kills, freezes, adds and ends processes that read a topic, and restarts the servers;
+//	          or kills one of three brokers and freezes another
+//	charge    kills and freezes processes that charge payments at a provider that loses answers
+//	commit    cuts the connection at COMMIT
+//	failover  kills the primary and promotes its standby
+//	retention removes old markers while workers consume
+//	reconcile searches lost and doubled messages while the consumer runs
+//	replay    repairs dead letters, losses and a projection while all processes are killed
+//	keyed     kills and freezes processes that call out under leased keys, and kills Redis
+//	webhook   kills a receiver of webhooks while the provider retries for three days
+//	alerts    produces the fault of each alert, which Prometheus must detect
 //
-// `go run ./itest/cmd/proof NAME` runs one. The tests run a short form.
+// `go run ./itest/cmd/proof NAME` runs one proof. The tests run a short form of each.
 //
-// To add a proof, write a package below this one with three parts: a type whose Run takes a
-// [Stage], produces the faults and returns a ledger; the ledger, a struct that embeds
-// [ledger.Balance] and has the methods Wrong and Fault (its fields are the report, see
-// [Print]); and a [Room], usually a [Form], which declares flags and describes the runs. Then
-// add a line to itest/cmd/proof and a target to the Makefile. Each proof should be able to
-// plant a fault, listed in Plants, because a check that never fails proves nothing.
+// To add a proof, write a package below this one with three parts. The first is a type whose method Run takes
+// a [Stage], produces the faults and returns a ledger. The second is the ledger, a struct that embeds
+// [ledger.Balance] and has the methods Wrong and Fault; its fields are the report, see [Print]. The third is
+// a [Room], usually a [Form], which declares flags and describes the runs. Then add a line to itest/cmd/proof
+// and a target to the Makefile. Each proof should be able to plant a fault and list it in Plants. The planted
+// fault shows that the proof's check can fail.
 package proof
 
 import (
@@ -39,21 +38,22 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room is one kind of proof.
+// Room is the entry of a proof for the proof command: its flags, its planted faults and its runs.
 type Room interface {
-	// Flags declares the options other than [Choice], with their defaults.
+	// Flags declares the proof's own options with their defaults. The options of [Choice] are declared
+	// elsewhere.
 	Flags(*flag.FlagSet)
 	// Plants returns the names of the faults that can be planted.
 	Plants() []string
-	// Runs returns the runs for these options, in order.
+	// Runs returns the runs for these options, in the order in which they run.
 	Runs(Choice) []Run
 }
 
-// Choice has the options of every proof.
+// Choice has the options that every proof has.
 type Choice struct {
-	// Seed determines the random choices.
+	// Seed determines all random choices.
 	Seed uint64
-	// Plant is the name of a planted fault, which the proof must detect; "" plants none.
+	// Plant is the name of the fault to plant, or "". The proof must detect the fault.
 	Plant string
 	// JSON prints the ledgers as JSON.
 	JSON bool
@@ -61,57 +61,58 @@ type Choice struct {
 
 // Run is one run of a proof.
 type Run struct {
-	// Title distinguishes the run from the other runs of its room.
+	// Title distinguishes the run from the other runs of the same proof.
 	Title string
-	// Within is the time limit.
+	// Within is the time limit of the run.
 	Within time.Duration
-	// Prove makes the run. An error means that the run itself failed.
+	// Prove runs the proof and returns its ledger. An error means that the run itself failed.
 	Prove func(context.Context, Stage) (Ledger, error)
 }
 
 // Ledger is the result of a run.
 type Ledger interface {
-	// Wrong returns what Semel did wrong, or nil. A planted fault must cause it.
+	// Wrong returns an error that says what Semel did wrong, or nil. With a planted fault Wrong must return
+	// an error.
 	Wrong() error
-	// Fault returns why the ledger is no proof: Semel did something wrong, or too few faults
-	// happened. Fault returns nil if the ledger is a proof.
+	// Fault returns an error if the run proves nothing: Semel did something wrong, or too few faults
+	// happened. Otherwise Fault returns nil.
 	Fault() error
 }
 
-// Proving converts a method that returns a concrete ledger.
+// Proving converts a Run method that returns a concrete ledger type to a function that returns a Ledger.
 func Proving[L Ledger](prove func(context.Context, Stage) (L, error)) func(context.Context, Stage) (Ledger, error) {
 	return func(ctx context.Context, s Stage) (Ledger, error) { return prove(ctx, s) }
 }
 
-// Stage is the environment of a proof.
+// Stage is the environment in which a proof runs.
 type Stage struct {
-	// T starts servers and cleans up after them.
+	// T starts servers and stops them at the end.
 	T testing.TB
 	// Folder is the folder for all files except the servers' data.
 	Folder string
-	told   io.Writer // of each step
+	told   io.Writer // receives a line for each step
 	began  time.Time
 }
 
-// InTest returns a stage for the short form of a proof.
+// InTest returns a stage for a test that runs the short form of a proof.
 func InTest(t testing.TB) Stage {
 	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Say logs a step, with the seconds since the start.
+// Say logs a step of the proof, with the seconds since the start.
 func (s Stage) Say(format string, args ...any) {
 	fmt.Fprintf(s.told, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Main makes all runs of a room with these arguments and prints their ledgers. An error lists
-// the runs that are no proof, with the reasons.
+// Main runs all runs of a proof with these arguments and prints their ledgers. The error lists the runs that
+// prove nothing, with the reasons.
 func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	c := Choice{}
 	flags := flag.NewFlagSet("proof", flag.ExitOnError)
 	flags.Uint64Var(&c.Seed, "seed", 1, "orders what is random")
 	flags.BoolVar(&c.JSON, "json", false, "print the ledger as JSON")
 	if plants := room.Plants(); plants != nil {
-		flags.StringVar(&c.Plant, "plant", "", fmt.Sprintf("a fault that must be found, one of %v", plants))
+		flags.StringVar(&c.Plant, "plant", "", fmt.Sprintf("fault to plant, which the proof must detect; one of %v", plants))
 	}
 	room.Flags(flags)
 	if err := flags.Parse(args); err != nil {
@@ -132,7 +133,8 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	return failed
 }
 
-// do makes a run and prints its ledger. The folder is kept unless everything is correct.
+// do runs the proof once and prints its ledger. It deletes the folder of the run only if everything is
+// correct.
 func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "semel-proof-")
 	if err != nil {
@@ -154,7 +156,7 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	return os.RemoveAll(folder)
 }
 
-// stage makes a run. When it returns, all servers have ended.
+// stage runs the proof once. When stage returns, all servers have stopped.
 func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
@@ -163,7 +165,8 @@ func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	return r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()})
 }
 
-// judge returns an error if the ledger is not as expected.
+// judge returns an error if the ledger is not as expected: without a planted fault it must be correct, and
+// with a planted fault it must show the fault.
 func judge(out io.Writer, l Ledger, plant string) error {
 	if plant == "" {
 		return l.Fault()

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// small is a ledger of a room without work.
+// small is a ledger of a proof that does no work.
 type small struct {
 	ledger.Balance
 	Rounds  int     `json:"rounds_that_were"`
@@ -25,7 +25,7 @@ func (l small) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(1, l.Rounds, "rounds"))
 }
 
-// smallRoom doubles an effect in each run if that fault is planted.
+// smallRoom is a proof for this test. With its planted fault it doubles an effect in each run.
 type smallRoom struct{ rounds, runs int }
 
 func (r *smallRoom) Flags(flags *flag.FlagSet) {
@@ -49,7 +49,7 @@ func (r *smallRoom) Runs(c Choice) (runs []Run) {
 	return runs
 }
 
-// runSmall returns the output of the program, and its error.
+// runSmall runs the proof command with smallRoom and returns the output and the error.
 func runSmall(t *testing.T, args ...string) (string, error) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer

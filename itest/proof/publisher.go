@@ -16,10 +16,10 @@ type Publisher struct {
 	failed  atomic.Pointer[error]
 	hurry   atomic.Bool
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when every record is acknowledged or has failed
+	done    chan struct{} // closed when every record is acknowledged or has failed to be published
 }
 
-// Publish starts this number of concurrent producers, whose speed the proof sets. Records go to
+// Publish starts concurrent producers. The function pace sends the records and sets the speed. Records go to
 // the partitions that they name.
 func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) (*Publisher, error) {
 	p := &Publisher{done: make(chan struct{})}
@@ -42,7 +42,7 @@ func Publish(ctx context.Context, producers int, pace func(context.Context, *Pub
 	return p, nil
 }
 
-// Send lets a producer publish a record.
+// Send makes one of the producers publish a record.
 func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	p.clients[producer].Produce(ctx, r, func(_ *kgo.Record, err error) {
 		if err == nil {
@@ -52,8 +52,8 @@ func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	})
 }
 
-// Evenly calls send for n records, distributed evenly over a time. Evenly publishes the last
-// tenth only as a trickle until Rest is called, because faults must happen under load.
+// Evenly calls send for n records, spread evenly over a time. It publishes the last tenth slowly until Rest
+// is called, because faults must happen while records arrive.
 func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, send func(i int)) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -65,7 +65,7 @@ func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, sen
 		}
 		due := int(float64(n) * min(1, time.Since(began).Seconds()/within.Seconds()))
 		if held := n * 9 / 10; due > held && !p.Hurried() {
-			if sent >= held { // slower towards the end, so that some records are always left
+			if sent >= held { // slower towards the end, so that some records are left until Rest is called
 				trickle += float64(n-sent) * (1.0/2000 + 1/float64(n-held))
 			}
 			due = max(held, sent+int(trickle))
@@ -83,16 +83,16 @@ func (p *Publisher) fail(err error) {
 	}
 }
 
-// Acknowledged returns the number of records that all replicas have.
+// Acknowledged returns the number of records that the broker has acknowledged.
 func (p *Publisher) Acknowledged() int64 { return p.acked.Load() }
 
-// Rest declares that no more faults follow, so the remaining records can be published.
+// Rest declares that no more faults follow. The remaining records are then published at full speed.
 func (p *Publisher) Rest() { p.hurry.Store(true) }
 
-// Hurried reports whether Rest was called. Until then there must be load.
+// Hurried reports whether Rest was called. Until then some records must be left to publish.
 func (p *Publisher) Hurried() bool { return p.hurry.Load() }
 
-// Over reports whether everything is published.
+// Over reports whether all records are published.
 func (p *Publisher) Over() bool {
 	select {
 	case <-p.done:
@@ -102,7 +102,7 @@ func (p *Publisher) Over() bool {
 	}
 }
 
-// Err returns the first error.
+// Err returns the first error of a producer.
 func (p *Publisher) Err() error {
 	if err := p.failed.Load(); err != nil {
 		return errors.Join(errors.New("cannot publish a record"), *err)
@@ -110,7 +110,7 @@ func (p *Publisher) Err() error {
 	return nil
 }
 
-// Stop ends the publishing, finished or not.
+// Stop stops publishing, even if records are left.
 func (p *Publisher) Stop() {
 	p.cancel()
 	<-p.done

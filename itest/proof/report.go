@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print prints a ledger as JSON, or as a table of the same fields with the same names.
+// Print prints a ledger as JSON, or as a table with the names of the JSON fields.
 func Print(w io.Writer, l Ledger, asJSON bool) error {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -31,7 +31,7 @@ func Print(w io.Writer, l Ledger, asJSON bool) error {
 	return table.Flush()
 }
 
-// fieldsOf returns names and values of the fields of an object, in their order.
+// fieldsOf returns the names and values of a JSON object's fields, in their order.
 func fieldsOf(object []byte) (fields [][2]string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {
@@ -51,10 +51,10 @@ func fieldsOf(object []byte) (fields [][2]string, err error) {
 	return fields, nil
 }
 
-// Fields is a report with fields in a chosen order.
+// Fields is a report whose fields have a chosen order.
 type Fields []Field
 
-// Field is a field of such a report.
+// Field is one field of a Fields report.
 type Field struct {
 	Name  string
 	Value any
@@ -81,7 +81,7 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Seconds is printed as a rounded number, because hundredths are not compared.
+// Seconds is a number of seconds that JSON shows rounded to tenths.
 type Seconds float64
 
 // MarshalJSON implements json.Marshaler.

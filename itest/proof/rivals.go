@@ -15,17 +15,15 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Rivals are two consumers with the same name in this process. Each gets all messages of a
-// feed.
+// Rivals are two consumers with the same name in this process. Each of them gets all messages of a feed.
 type Rivals struct {
 	*Consumers
 	Driver workload.Driver
 	Feed   *workload.Feed
 	DSN    string
-	// Workers is the number of workers of each, and Most the maximum number of messages in a
-	// batch.
+	// Workers is the number of workers of each consumer. Most is the maximum number of messages in a batch.
 	Workers, Most int
-	// LookUp plants a fault, see workload.Options.
+	// LookUp plants a fault: see workload.Options.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
 
 	applied, unknown, notReady atomic.Int64
@@ -50,7 +48,7 @@ func (r *Rivals) Start(ctx context.Context) error {
 	return nil
 }
 
-// Applied is the number of messages in commits that the consumers know of.
+// Applied is the number of messages in commits whose success the consumers reported.
 func (r *Rivals) Applied() int { return int(r.applied.Load()) }
 
 // Observe implements semel.Observer.
@@ -65,29 +63,29 @@ func (r *Rivals) Observe(e semel.Event) {
 	}
 }
 
-// RivalsLedger is the part that the ledgers of both proofs share.
+// RivalsLedger is the part of the ledger that the proofs with Rivals share.
 type RivalsLedger struct {
 	Driver string `json:"driver"`
 	ledger.Balance
-	// Markers is the number of markers with the result applied.
+	// Markers is the number of markers with the outcome applied.
 	Markers int `json:"markers"`
-	// SetAside is the number of inbox rows; Unsettled is the number of deliveries that were
-	// not settled at the two sources.
+	// SetAside is the number of inbox rows. Unsettled is the number of deliveries that were not acknowledged
+	// at the two sources.
 	SetAside  int `json:"set_aside"`
 	Unsettled int `json:"not_settled"`
-	// Duplicates are deliveries whose message had been applied.
+	// Duplicates is the number of deliveries whose message had been applied before.
 	Duplicates int `json:"duplicates_absorbed"`
-	// Unknown is the number of batches whose commit the consumers reported as unknown,
-	// NotReady how often they reported that the store is down.
+	// Unknown is the number of batches whose commit the consumers reported as unknown. NotReady is how often
+	// the consumers reported that the store is down.
 	Unknown  int `json:"batches_whose_commit_was_unknown"`
 	NotReady int `json:"times_the_store_was_called_down"`
-	// First and Second are the effects of the two consumers.
+	// First and Second are the numbers of effects of the two consumers.
 	First   int     `json:"applied_by_the_first_consumer"`
 	Second  int     `json:"applied_by_the_second_consumer"`
 	Seconds Seconds `json:"seconds"`
 }
 
-// Audit computes the ledger after both have ended.
+// Audit computes the ledger. Call it after both consumers have ended.
 func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
 	l.Driver, l.Seconds = r.Driver.Name, Seconds(time.Since(r.began).Seconds())
 	l.Unknown, l.NotReady, l.Duplicates = int(r.unknown.Load()), int(r.notReady.Load()), int(r.Counts().Duplicates)
@@ -105,7 +103,7 @@ func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
 		from effects`).Scan(&l.First, &l.Second, &l.Markers, &l.SetAside)
 }
 
-// Fault returns Wrong, or an error if the consumers have not done all their work.
+// Fault returns the error of Wrong, or an error if the consumers have not done all their work.
 func (l RivalsLedger) Fault() error {
 	switch err := l.Wrong(); {
 	case err != nil:

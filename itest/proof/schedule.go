@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Event is a fault at a point of the progress from 0 to 1.
+// Event is a fault that happens when the proof's progress, from 0 to 1, reaches At.
 type Event struct {
 	At float64
 	Do func(context.Context) error
@@ -15,14 +15,14 @@ type Event struct {
 // Schedule is the list of faults of a proof.
 type Schedule []Event
 
-// Spread adds a fault this number of times, evenly over a part of the progress.
+// Spread adds a fault `count` times, spread evenly over a part of the progress.
 func (s *Schedule) Spread(from, to float64, count int, do func(context.Context) error) {
 	for n := range count {
 		*s = append(*s, Event{from + (to-from)*(float64(n)+0.5)/float64(count), do})
 	}
 }
 
-// Run triggers the events in order, each when its point is reached.
+// Run triggers the events in order. It waits until the progress has reached each event's point.
 func (s Schedule) Run(ctx context.Context, reach func(ctx context.Context, at float64) error) error {
 	slices.SortStableFunc(s, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	for _, e := range s {

@@ -2,8 +2,8 @@ package proof
 
 import "testing"
 
-// Spoil checks that a good ledger is a proof, and that it is none after any of the changes.
-// Each check in Fault has a change here that only that check detects.
+// Spoil checks that Fault accepts the good ledger and rejects the ledger after each of the changes. For each
+// check in Fault there should be a change that only this check detects.
 func Spoil[L Ledger](t *testing.T, good L, changes map[string]func(*L)) {
 	t.Helper()
 	if err := good.Fault(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Stream holds the brokers of a proof, its publisher, and the watch over the offsets of the group.
+// Stream has the brokers of a proof, its publisher, and the watch over the offsets of the group.
 type Stream struct {
 	Cluster *services.Cluster
 	Kafka   *topics.Cluster
@@ -27,13 +27,13 @@ type Stream struct {
 	Watch   *Watch
 }
 
-// OnKafka starts brokers for this fleet alone.
+// OnKafka starts private brokers for the fleet.
 func (f *Fleet) OnKafka(o services.KafkaOptions) {
 	f.Cluster = services.StartKafka(f.T, o)
 	f.Kafka = topics.Open(f.T, f.Cluster.Brokers())
 }
 
-// close stops the watch and the publisher, where they were started.
+// close stops the watch and the publisher, if they were started.
 func (s *Stream) close() {
 	if s.Watch != nil {
 		s.Watch.Stop()
@@ -53,10 +53,10 @@ func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo
 	}}
 }
 
-// Plan returns the numbers of n messages in the order in which they are published: each message
-// once, and copies of random messages, each at most behind messages after its original. If place
-// is set, it returns the position of a message in units of half a message, or false if the message
-// is not published.
+// Plan returns the numbers of n messages in the order in which they are published. Each message occurs once.
+// In addition there are copies of random messages, each at most `behind` messages after its original. If
+// place is set, it returns the position of a message in units of half a message, or false if the message is
+// not published.
 func Plan(seed uint64, n, copies, behind int, place func(message int, random *rand.Rand) (at int, is bool)) []int {
 	random := rand.New(rand.NewPCG(seed, 7))
 	type entry struct{ message, at int }
@@ -87,12 +87,12 @@ func Plan(seed uint64, n, copies, behind int, place func(message int, random *ra
 	return messages
 }
 
-// UntilTime looks after the members until that time.
+// UntilTime calls Tend repeatedly until that time.
 func (f *Fleet) UntilTime(ctx context.Context, until time.Time) error {
 	return f.Until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
 }
 
-// Spread runs the schedule over a time and looks after the members meanwhile.
+// Spread runs the schedule over the given time. Meanwhile it calls Tend repeatedly.
 func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) error {
 	began := time.Now()
 	return all.Run(ctx, func(ctx context.Context, at float64) error {
@@ -100,8 +100,8 @@ func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) 
 	})
 }
 
-// Patiently looks after the members until the condition holds, for at most that long, and reports
-// whether it holds. Patiently checks the condition once in every interval.
+// Patiently calls Tend repeatedly until the condition holds, for at most `most`, and reports whether it
+// holds. It checks the condition once in every interval.
 func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) (bool, error)) (is bool, err error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -114,12 +114,12 @@ func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so fun
 		return so(within)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // the ledger reports what did not happen
+		return false, nil // no error here: the ledger reports the condition that did not hold
 	}
 	return err == nil, err
 }
 
-// Published tells the publisher that no more faults follow, and waits until it has published all.
+// Published tells the publisher that no more faults follow, and waits until all records are published.
 func (f *Fleet) Published(ctx context.Context) error {
 	f.Feed.Rest()
 	if err := f.Until(ctx, func() (bool, error) { return f.Feed.Over(), nil }); err != nil {
@@ -129,7 +129,7 @@ func (f *Fleet) Published(ctx context.Context) error {
 	return nil
 }
 
-// Settled waits until the group's offsets are at the ends of the partitions, for at most that long.
+// Settled waits until the group has committed the offsets of all records, for at most `most`.
 func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
 	is, err := f.Patiently(ctx, most, 200*time.Millisecond, func(ctx context.Context) (bool, error) { return f.Watch.AtEnd(ctx), nil })
 	if err == nil && !is {
@@ -140,19 +140,19 @@ func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
 
 // Hunt configures how Catch looks for a member with an open transaction.
 type Hunt struct {
-	// Opening is the statement that begins the transaction.
+	// Opening is the statement that begins the transactions to catch.
 	Opening processes.Opening
-	// Most is how long Catch looks. After Corner it also locks the table of the opening, so that
-	// a member waits there; 0 never locks it.
+	// Most is how long Catch searches. After Corner, Catch also locks the table of Opening, so that members
+	// wait in this statement. If Corner is 0, Catch never locks the table.
 	Most, Corner time.Duration
 	Random       *rand.Rand
 }
 
-// maxCorner limits how long the lock holds up the fleet for a member that may have no work.
+// maxCorner limits how long the lock may stop the fleet. The limit matters if the chosen member has no work.
 const maxCorner = 5 * time.Second
 
-// Catch freezes one member after the other at random moments until one has an open transaction,
-// and returns that member frozen. After h.Most it returns any frozen member, and false.
+// Catch freezes one member after the other at random moments until a member has an open transaction. It
+// returns this member, still frozen. After h.Most it returns any member, frozen, and false.
 func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err error) {
 	began := time.Now()
 	for ctx.Err() == nil {
@@ -164,7 +164,7 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err er
 			processes.Pause(ctx, time.Duration(h.Random.Int64N(int64(5*time.Millisecond))))
 			err := m.Freeze()
 			if errors.Is(err, processes.ErrEnded) {
-				break // Tend starts it again
+				break // the member has ended; Tend restarts it
 			}
 			if err != nil {
 				return nil, false, err
@@ -184,8 +184,8 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err er
 	return nil, false, ctx.Err()
 }
 
-// cornered tries to freeze a member right after it has opened its transaction. If that fails, the
-// member runs on, or has ended and Tend starts it again.
+// cornered tries to freeze a member directly after the member has opened its transaction. If this fails, the
+// member keeps running, or has ended and Tend restarts it.
 func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()
@@ -198,8 +198,8 @@ func (f *Fleet) Next() *Member {
 	return f.Members[f.turn%len(f.Members)]
 }
 
-// Drain ends a member with SIGTERM. A member that drained but could not leave the group in time,
-// because others were killed just now, exits with 1 and is counted in Tally.Unleft.
+// Drain ends a member with SIGTERM. A member may drain and then fail to leave the group in time, because
+// other members were killed just before. Such a member exits with 1, and Drain counts it in Tally.Unleft.
 func (f *Fleet) Drain(m *Member, consumer string) error {
 	err := m.End()
 	if err == nil {
@@ -213,14 +213,14 @@ func (f *Fleet) Drain(m *Member, consumer string) error {
 	return nil
 }
 
-// Call returns a command of the binary with the member's policy and environment.
+// Call returns a `semel` command with the member's policy and environment. It does not run the command.
 func (m *Member) Call(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.Binary, append(args, "--config", m.Policy)...)
 	cmd.Dir, cmd.Env = m.Folder, append(cmd.Environ(), m.Env...)
 	return cmd
 }
 
-// Semel runs such a command and returns its output.
+// Semel runs a `semel` command with the member's policy and returns its output.
 func (m *Member) Semel(ctx context.Context, args ...string) (string, error) {
 	said, err := m.Call(ctx, args...).CombinedOutput()
 	if err != nil {

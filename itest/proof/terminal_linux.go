@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a terminal on which a member displays its live counts, because a killed member
-// cannot report its deliveries.
+// terminal is a pseudo-terminal on which a member displays its live counts. The proof reads them there,
+// because a killed member cannot report its deliveries.
 type terminal struct {
 	own, end *os.File
 	shown    atomic.Int64
 	done     chan struct{}
 }
 
-// openTerminal opens a terminal and copies its output to a log.
+// openTerminal opens a pseudo-terminal and copies its output to a log file.
 func openTerminal(log string) (*terminal, error) {
 	to, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -34,7 +34,7 @@ func openTerminal(log string) (*terminal, error) {
 		number, err = unix.IoctlGetInt(int(t.own.Fd()), unix.TIOCGPTN)
 	}
 	if err == nil {
-		// Wide enough for all counts on one line.
+		// The terminal is wide enough to show all counts on one line.
 		err = unix.IoctlSetWinsize(int(t.own.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 400})
 	}
 	if err == nil {
@@ -47,13 +47,13 @@ func openTerminal(log string) (*terminal, error) {
 	return t, nil
 }
 
-// given is called when the process has its end of the terminal.
+// given closes the proof's copy of the process's end. It is called after the process has started.
 func (t *terminal) given() { _ = t.end.Close() }
 
 var deliveries = regexp.MustCompile(`  deliveries (\d+)`)
 
-// read reads until the process has ended. A number that is cut in two is read as a smaller one,
-// which does no harm.
+// read reads until the process has ended. If a number arrives in two parts, read may see a number that is too
+// small; the next number corrects it.
 func (t *terminal) read(log io.WriteCloser) {
 	defer close(t.done)
 	defer log.Close()
@@ -62,7 +62,7 @@ func (t *terminal) read(log io.WriteCloser) {
 	for {
 		n, err := t.own.Read(piece)
 		if err != nil {
-			return // the other end is closed
+			return // an error means that the process closed its end
 		}
 		_, _ = log.Write(piece[:n])
 		line = append(line, piece[:n]...)
@@ -75,11 +75,11 @@ func (t *terminal) read(log io.WriteCloser) {
 	}
 }
 
-// wait waits until everything is read, after the process has ended.
+// wait waits until all output is read. It is called after the process has ended.
 func (t *terminal) wait() {
 	<-t.done
 	_ = t.own.Close()
 }
 
-// deliveries returns the last displayed number.
+// deliveries returns the last number that the process displayed.
 func (t *terminal) deliveries() int64 { return t.shown.Load() }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// terminal exists on Linux only.
+// terminal does nothing on systems other than Linux.
 type terminal struct{ end *os.File }
 
 func openTerminal(string) (*terminal, error) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Until calls the condition repeatedly until it is true.
+// Until calls the condition once in every interval until it returns true or an error.
 func Until(ctx context.Context, every time.Duration, so func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

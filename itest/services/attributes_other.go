@@ -4,7 +4,7 @@ package services
 
 import "syscall"
 
-// childAttributes is empty: this system cannot end the server when this process dies.
+// childAttributes sets only the owner, because this system cannot end the server when this process dies.
 func childAttributes(owner *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: owner}
 }

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Dump writes a backup of a database to a file with pg_dump, as operators do, while the
-// database is in use.
+// Dump writes a backup of a database to a file with pg_dump. The database may be in use.
 func Dump(t testing.TB, dsn, file string) {
 	t.Helper()
 	program(t, "pg_dump", "--format=custom", "--file", file, "--dbname", dsn)
@@ -32,9 +31,9 @@ func Restored(t testing.TB, file string) string {
 	return dsn
 }
 
-// Swap puts a database in the place of one that is in use, and closes the connections to the replaced one,
-// as in a failover to a server that lacks commits. The replaced database takes the name of the
-// other one.
+// Swap replaces a database that is in use by another one, and closes the connections to the replaced
+// database. For clients this looks like a failover to a server that has lost commits. The two databases
+// exchange their names.
 func Swap(t testing.TB, live, restored string) {
 	t.Helper()
 	server := withDatabase(t, live, "postgres")

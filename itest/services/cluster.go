@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// patienceJava is patience for Kafka: on a busy machine, three brokers need half a minute to
-// start.
+// patienceJava is the time limit for Kafka. On a busy machine, three brokers need half a minute to start.
 const patienceJava = 5 * time.Minute
 
 // KafkaOptions are the options of a private cluster.
 type KafkaOptions struct {
-	// Nodes is the number of brokers, which are also controllers: 3, or 1 (also for 0).
+	// Nodes is the number of brokers: 1 or 3; 0 means 1. Each broker is also a controller.
 	Nodes int
-	// Settings are lines of server.properties, "name=value" each.
+	// Settings are lines of server.properties, each in the form "name=value".
 	Settings []string
-	// Listeners are the listeners of each node, in addition to the plaintext one.
+	// Listeners are listeners of each node, in addition to the plaintext listener.
 	Listeners []Listener
 }
 
@@ -35,15 +34,13 @@ type Cluster struct {
 type Broker struct {
 	private
 	in      kafkaPrograms
-	further map[string]int // ports of Listeners, by name
+	further map[string]int // ports of Listeners, by the name of the listener
 }
 
-// StartKafka starts a cluster for one test and returns when each node answers and knows the
-// others. The cluster ends and its data are removed when the test ends. It also ends if the
-// test's process dies.
+// StartKafka starts a cluster for one test. It returns when each node answers and knows the others. When the
+// test ends, the cluster ends and its data are removed. The cluster also ends if the test's process dies.
 //
-// StartKafka needs Java and Kafka's jars on this machine, and fails the test if they are
-// missing.
+// StartKafka needs Java and Kafka's jars on this machine, and fails the test if they are missing.
 func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	t.Helper()
 	in := findKafka(t)
@@ -68,7 +65,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	return c
 }
 
-// Brokers returns host and port of each node.
+// Brokers returns the host and port of each node.
 func (c *Cluster) Brokers() []string {
 	var all []string
 	for _, b := range c.nodes {
@@ -88,8 +85,8 @@ func (c *Cluster) WaitComplete() {
 	}
 }
 
-// StartAll starts all nodes after all were killed or stopped, and returns when they answer. A
-// single node cannot start without the others.
+// StartAll starts all nodes after all were killed or stopped, and returns when they answer. Use it because a
+// single node of a cluster cannot start without the others.
 func (c *Cluster) StartAll() {
 	for _, b := range c.nodes {
 		b.t.Helper()
@@ -106,7 +103,7 @@ func (b *Broker) Start() {
 	b.waitMembers(1)
 }
 
-// Stop ends the node like an operator: it hands over its partitions first.
+// Stop stops the node in the regular way: the node hands over its partitions first.
 func (b *Broker) Stop() {
 	b.t.Helper()
 	b.end(syscall.SIGTERM, patienceJava)
@@ -117,7 +114,7 @@ func (b *Broker) launch() {
 	b.process = b.in.start(b.t, b.folder)
 }
 
-// waitMembers waits until the node reports itself and this number of members.
+// waitMembers waits until the node reports the given number of members, including itself.
 func (b *Broker) waitMembers(count int) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patienceJava)
@@ -147,7 +144,7 @@ func (b *Broker) knows(ctx context.Context, count int) bool {
 	return false
 }
 
-// configure fills in the configuration template that scripts/services also uses.
+// configure writes the node's configuration from the template that scripts/services also uses.
 func (b *Broker) configure(id, controller int, voters, settings []string) {
 	b.t.Helper()
 	count := len(voters)

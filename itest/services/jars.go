@@ -22,7 +22,7 @@ var (
 	pom []byte
 )
 
-// kafkaPrograms are Java, Kafka's jars, and the folder of all private servers.
+// kafkaPrograms has the paths of Java, of Kafka's jars, and of the folder for all private servers.
 type kafkaPrograms struct {
 	java, jars, root string
 }
@@ -45,7 +45,7 @@ func findKafka(t testing.TB) kafkaPrograms {
 	return p
 }
 
-// jars returns the folder into which scripts/services lets Maven copy the jars.
+// jars returns the folder with Kafka's jars. scripts/services makes Maven copy the jars there.
 func jars(t testing.TB) string {
 	t.Helper()
 	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {
@@ -67,7 +67,7 @@ func jars(t testing.TB) string {
 	return filepath.Join(cache, "semel", "kafka-"+project.Dependencies[0].Version)
 }
 
-// command returns a command that runs one of Kafka's classes in a folder.
+// command returns a command that runs one of Kafka's classes. Its files are in the folder.
 func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	all := append([]string{"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-cp", filepath.Join(p.jars, "*"),
 		"-Dlog4j2.configurationFile=log4j2.properties"}, append(p.classes(), args...)...)
@@ -76,8 +76,8 @@ func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	return c
 }
 
-// classes returns the option for a class archive, which halves the time of a start, if
-// scripts/services has stored one beside the jars.
+// classes returns the option for a class archive, which halves the start time. It returns nothing if
+// scripts/services has stored no archive beside the jars.
 func (p kafkaPrograms) classes() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")
 	if !fileExists(archive) {
@@ -98,8 +98,8 @@ func (p kafkaPrograms) start(t testing.TB, folder string) *process {
 
 const clusterID = "semel-privateAAAAAAAAA"
 
-// copyFormatted copies the data folder of a node from a formatted template, because formatting
-// starts Java and takes seconds.
+// copyFormatted copies the data folder of a node from a formatted template. Formatting a new folder would
+// start Java and take seconds.
 func (p kafkaPrograms) copyFormatted(t testing.TB, to string, id int) {
 	t.Helper()
 	template := filepath.Join(p.root, "template-"+filepath.Base(p.jars))

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Kafka returns host and port of the shared broker. Other tests use the same broker: create
-// topics with [Topic], and use unique group names.
+// Kafka returns the host and port of the shared broker. Other tests use the same broker, so create topics
+// with [Topic] and use unique group names.
 //
 // The test fails if SEMEL_KAFKA is not set.
 func Kafka(t testing.TB) []string {
@@ -24,15 +24,15 @@ func Kafka(t testing.TB) []string {
 	return []string{address(t, "SEMEL_KAFKA", "kafka")}
 }
 
-// Patient are options for clients that write to new topics. While a broker does not know the
-// topic, such a client retries for a minute; the default is five responses.
+// Patient returns options for clients that write to new topics. If a broker does not know a topic yet, such a
+// client retries for a minute. By default a client gives up after five such responses.
 func Patient() []kgo.Opt {
 	const often = 100 * time.Millisecond
 	return []kgo.Opt{kgo.MetadataMinAge(often), kgo.UnknownTopicRetries(int(time.Minute / often))}
 }
 
-// Topic creates a topic with a unique name and returns when each of brokers knows it. The topic
-// is deleted when the test ends. Every broker has a replica. Settings are "name=value" each.
+// Topic creates a topic with a unique name. It returns when each of the brokers knows the topic. The topic is
+// deleted when the test ends. Every broker has a replica. Each of the settings has the form "name=value".
 func Topic(t testing.TB, brokers []string, partitions int, settings ...string) string {
 	t.Helper()
 	name := "semel-" + strings.ToLower(rand.Text())
@@ -59,15 +59,14 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	return name
 }
 
-// Passes reports whether the error of a topic creation is temporary: the previous topic of this
-// name is still being deleted, or on a busy machine the controller does not know its brokers
-// yet.
+// Passes reports whether a failed creation of a topic will succeed later. Either the previous topic of this
+// name is still being deleted, or the controller of a busy machine does not know its brokers yet.
 func Passes(err error) bool {
 	return errors.Is(err, kerr.TopicAlreadyExists) || errors.Is(err, kerr.InvalidReplicationFactor)
 }
 
-// AwaitTopic returns when each of brokers knows the topic with this id. A topic that is created
-// anew has another id.
+// AwaitTopic returns when each of the brokers knows the topic with this id. A deleted topic that is created
+// again has another id.
 func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -112,7 +111,7 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// members asks one broker for the members of the cluster.
+// members asks one broker for the list of the cluster's members.
 func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics = []kmsg.MetadataRequestTopic{}
@@ -123,8 +122,8 @@ func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker,
 	return response.Brokers, nil
 }
 
-// metadata asks one broker. The client's own method is not sufficient: it answers from its
-// cache, or asks another broker.
+// metadata sends the request to exactly this broker. The client's own method would answer from its cache or
+// ask another broker.
 func metadata(ctx context.Context, broker string, request *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RequestRetries(0))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// publish returns the broker's response to one record.
+// publish sends one record and returns the broker's error.
 func publish(t *testing.T, brokers []string, topic string, most time.Duration) error {
 	t.Helper()
 	c := connectKafka(t, brokers...)

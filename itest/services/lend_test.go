@@ -2,7 +2,7 @@ package services
 
 import "testing"
 
-// ended is a testing.TB that only runs the cleanup.
+// ended is a testing.TB that only runs the cleanup functions.
 type ended struct {
 	testing.TB
 	failed bool
@@ -23,7 +23,7 @@ func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 		},
 		Empty: func(t testing.TB, n int) int {
 			emptied++
-			t.Cleanup(func() { last.failed = emptied == 2 }) // the last check that it registered
+			t.Cleanup(func() { last.failed = emptied == 2 }) // runs before the other cleanup functions
 			return n
 		},
 	}

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Listener is an additional listener of each node of a private cluster, on its own port.
+// Listener is an additional listener of each node of a private cluster. It has a port of its own.
 type Listener struct {
-	// Name is in upper case. Protocol is SSL, SASL_PLAINTEXT or SASL_SSL.
+	// Name is the listener's name in upper case. Protocol is SSL, SASL_PLAINTEXT or SASL_SSL.
 	Name, Protocol string
-	// Settings apply to this listener only, "name=value" each.
+	// Settings are settings of this listener, each in the form "name=value".
 	Settings []string
 }
 
-// BrokersAt returns host and port of a listener for each node.
+// BrokersAt returns the host and port of this listener on each node.
 func (c *Cluster) BrokersAt(listener string) []string {
 	var all []string
 	for _, b := range c.nodes {
@@ -26,7 +26,7 @@ func (c *Cluster) BrokersAt(listener string) []string {
 	return all
 }
 
-// listen chooses ports and returns the settings of the listeners.
+// listen chooses ports for all listeners and returns their settings.
 func (b *Broker) listen(further []Listener, controller int) []string {
 	b.t.Helper()
 	if len(further) == 0 {

@@ -13,10 +13,9 @@ import (
 	"testing"
 )
 
-// StartPgBouncer starts a PgBouncer for one test, with pool_mode transaction, in front of the
-// server of a connection string, which may be a proxy. It returns the connection string of the
-// same database through PgBouncer. PgBouncer then listens but has not connected to the server
-// yet. It ends with the test.
+// StartPgBouncer starts a PgBouncer with pool_mode transaction for one test. dsn is the server behind
+// PgBouncer, or a proxy. StartPgBouncer returns the connection string of the same database through PgBouncer.
+// At this time PgBouncer listens but has not connected to the server yet. It ends with the test.
 func StartPgBouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

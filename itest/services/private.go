@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// private is the server of one test: its folder, its port, which does not change when it
-// restarts, and its current process. When the test ends, the process is killed and the folder
-// removed.
+// private is the server of one test: its folder, its port and its current process. The port stays the same
+// after a restart. When the test ends, the process is killed and the folder is removed.
 type private struct {
 	t       testing.TB
 	folder  string
@@ -25,18 +24,18 @@ func newPrivate(t testing.TB, in programs) private {
 	return private{t: t, folder: in.privateFolder(t), port: freePort(t)}
 }
 
-// Address returns host and port.
+// Address returns the host and port of the server.
 func (p *private) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
-// Kill ends all processes of the server at once with SIGKILL. Unlike after a power failure,
-// data in the kernel's cache survive.
+// Kill ends all processes of the server at once with SIGKILL. Data in the kernel's cache survive, unlike
+// after a power failure.
 func (p *private) Kill() {
 	p.t.Helper()
 	p.process.kill()
 }
 
-// Freeze stops all processes of the server with SIGSTOP. Connections stay open, and nothing
-// answers.
+// Freeze stops all processes of the server with SIGSTOP. Connections stay open, but the server does not
+// answer.
 func (p *private) Freeze() {
 	p.t.Helper()
 	if err := p.process.signalAll(syscall.SIGSTOP); err != nil {

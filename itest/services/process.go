@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// process is one run of a server: a child of this process (PostgreSQL's postmaster or Kafka's
-// Java) and its own children.
+// process is one run of a server. It consists of a child of this process, which is PostgreSQL's postmaster or
+// Kafka's Java, and of the children of that child.
 type process struct {
 	cmd  *osexec.Cmd
-	over chan struct{} // closed when the child has been waited for
+	over chan struct{} // closed after the child has ended and Wait has returned
 }
 
 func (p programs) start(s *Server) *process {
@@ -29,13 +29,13 @@ func (p programs) start(s *Server) *process {
 	c.Env = append(os.Environ(), s.environment...)
 	owner := p.owner
 	if s.within != nil {
-		owner = nil // the beginning of the line sees to it
+		owner = nil // the command in s.within changes the owner itself
 	}
 	c.SysProcAttr = childAttributes(owner, syscall.SIGQUIT)
 	return startLogged(s.t, c, s.folder)
 }
 
-// startLogged starts a server that logs to a file in its folder.
+// startLogged starts a server. The server's output goes to a file in its folder.
 func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -75,13 +75,13 @@ func (p *process) wait(most time.Duration) bool {
 	}
 }
 
-// signal reaches only the child that was started here: os.Process rejects signals after the
-// child has been waited for.
+// signal sends a signal to the child. os.Process rejects the signal if the child has ended, so no other
+// process can get it.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// kill stops the child before it lists the child's children, so that it cannot start more. A
-// server process that is missed could wait forever for a resource of a killed one, and prevent
-// a restart of the server.
+// kill stops the child before it lists the child's children, so that the child cannot start more of them. If
+// one of them stayed alive, it could wait forever for a resource of a killed process and prevent a restart of
+// the server.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
 	children, _ := p.children()
@@ -92,7 +92,7 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// signalAll signals the child, which cannot start children after it is stopped, and then its
+// signalAll signals the child and then its children. A child that is stopped or killed cannot start further
 // children.
 func (p *process) signalAll(s syscall.Signal) error {
 	if p.ended() {
@@ -106,7 +106,7 @@ func (p *process) signalAll(s syscall.Signal) error {
 	return err
 }
 
-// children returns the processes whose parent is the child.
+// children returns the process ids of the child's children.
 func (p *process) children() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {
@@ -118,7 +118,8 @@ func (p *process) children() ([]int, error) {
 		if err != nil {
 			continue
 		}
-		// The name may contain anything. State and parent follow it.
+		// The name of the process may contain any characters, so the fields are read after its last
+		// parenthesis. State and parent follow it.
 		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		if parent, _ := strconv.Atoi(after[1]); parent == p.cmd.Process.Pid {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))

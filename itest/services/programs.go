@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// programs is a PostgreSQL installation and the user that runs it. PostgreSQL refuses to run as
+// programs is a PostgreSQL installation and the user that runs the servers. PostgreSQL refuses to run as
 // root, so root runs it as user postgres.
 type programs struct {
 	bin   string
@@ -22,8 +22,7 @@ type programs struct {
 	owner *syscall.Credential
 }
 
-// Folder returns the folder for the data of servers, and for templates that take long to
-// create.
+// Folder returns the folder for the data of servers, and for templates whose creation takes long.
 func Folder() string {
 	if folder := os.Getenv("SEMEL_SERVICES"); folder != "" {
 		return folder
@@ -77,7 +76,7 @@ func credential(t testing.TB) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// run runs one of PostgreSQL's or the system's programs and waits for its end.
+// run runs a program and waits until it ends. The program belongs to PostgreSQL or to the system.
 func (p programs) run(t testing.TB, program string, args ...string) {
 	t.Helper()
 	if own := filepath.Join(p.bin, program); fileExists(own) {
@@ -91,8 +90,8 @@ func (p programs) run(t testing.TB, program string, args ...string) {
 	}
 }
 
-// copyTemplate copies a data folder that initdb created once. Copying takes a tenth of the
-// second that initdb takes.
+// copyTemplate copies a data folder that initdb has created before. initdb takes a second, and copying takes
+// a tenth of that.
 func (p programs) copyTemplate(t testing.TB, to string) {
 	t.Helper()
 	template := filepath.Join(p.root, "template"+strings.ReplaceAll(p.bin, "/", "-"))
@@ -104,8 +103,8 @@ func (p programs) copyTemplate(t testing.TB, to string) {
 	p.run(t, "cp", "-R", filepath.Join(template, "data"), to)
 }
 
-// lockTemplate makes sure that one process at a time creates templates. Closing the file
-// releases the lock.
+// lockTemplate takes a lock so that only one process at a time creates templates. Closing the file releases
+// the lock.
 func (p programs) lockTemplate(t testing.TB) *os.File {
 	t.Helper()
 	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
@@ -131,8 +130,8 @@ func (p programs) makeTemplate(t testing.TB, template string) {
 	}
 }
 
-// privateFolder creates a folder that has this process's id in its name, and removes the
-// folders of tests that were killed.
+// privateFolder creates a folder whose name contains this process's id. It also removes the folders of test
+// processes that were killed.
 func (p programs) privateFolder(t testing.TB) string {
 	t.Helper()
 	left, _ := filepath.Glob(filepath.Join(p.root, "private-*-*"))
@@ -161,7 +160,7 @@ func (p programs) makeFolder(t testing.TB, dir string) {
 	}
 }
 
-// postmaster returns the process id that a server wrote into its data folder, or 0.
+// postmaster returns the process id in the data folder of a server, or 0 if there is none.
 func postmaster(dir string) int {
 	text, _ := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -169,7 +168,7 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// dead reports whether no process has the id. The id 0 is never a process.
+// dead reports whether no process has this id. The id 0 counts as dead.
 func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {

@@ -17,9 +17,9 @@ import (
 // Prometheus is a private Prometheus server.
 type Prometheus struct{ private }
 
-// StartPrometheus starts a server for one test, with this configuration and these rule files by
-// name, and returns when it answers. The server ends and its data are removed when the test
-// ends. It also ends if the test's process dies.
+// StartPrometheus starts a server for one test and returns when it answers. rules has the rule files by name.
+// When the test ends, the server ends and its data are removed. The server also ends if the test's process
+// dies.
 func StartPrometheus(t testing.TB, configuration string, rules map[string]string) *Prometheus {
 	t.Helper()
 	program, err := osexec.LookPath("prometheus")
@@ -59,16 +59,16 @@ func (p *Prometheus) ready() bool {
 
 // Series is one series of a query result.
 type Series struct {
-	// Labels are the labels, with the name of the metric as __name__.
+	// Labels are the labels of the series. The name of the metric is in the label __name__.
 	Labels map[string]string
-	// Points are the values in the order of their times.
+	// Points are the values of the series, in the order of their times.
 	Points []Point
 }
 
 // Point is a value and its time, in seconds since 1970.
 type Point struct{ At, Value float64 }
 
-// Range returns the values of an expression between two times, one for each step.
+// Range returns the values of an expression between two times, at the interval `step`.
 func (p *Prometheus) Range(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
 	return p.ask("query_range", url.Values{"query": {expr}, "start": {stamp(from)}, "end": {stamp(to)}, "step": {fmt.Sprint(step.Seconds())}})
 }
@@ -120,7 +120,7 @@ func (p *Prometheus) ask(what string, values url.Values) ([]Series, error) {
 	return all, nil
 }
 
-// readPoint parses [seconds, "value"].
+// readPoint parses a pair [seconds, "value"].
 func readPoint(text json.RawMessage) (Point, error) {
 	var pair [2]any
 	if err := json.Unmarshal(text, &pair); err != nil {

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Redis is a private Redis server or Sentinel. Its port does not change when it restarts. Its
-// methods fail the test on errors.
+// Redis is a private Redis server or Sentinel. Its port stays the same after a restart. Its methods fail the
+// test on errors.
 type Redis struct {
 	private
 	settings []string
 }
 
-// StartRedis starts a server for one test, with settings as "name value" each, and returns when
-// it answers. The server ends and its data are removed when the test ends. It also ends if the
+// StartRedis starts a server for one test and returns when it answers. Each of the settings has the form
+// "name value". When the test ends, the server ends and its data are removed. The server also ends if the
 // test's process dies. Without a setting for persistence, a restart loses all data.
 func StartRedis(t testing.TB, settings ...string) *Redis {
 	t.Helper()
@@ -47,8 +47,8 @@ func (r *Redis) Start() {
 	r.Await("PING", "+PONG")
 }
 
-// StartLoading starts the server and returns while it loads its data. Loading must take long
-// enough, for example by the setting key-load-delay.
+// StartLoading starts the server and returns while the server is loading its data. Loading must take long
+// enough, for example because of the setting key-load-delay.
 func (r *Redis) StartLoading() {
 	r.t.Helper()
 	r.launch()
@@ -76,8 +76,8 @@ func (r *Redis) run(arguments ...string) {
 	r.process = startLogged(r.t, c, r.folder)
 }
 
-// KillAndForget ends the server like a machine failure: its append-only file loses everything
-// that was written during meanwhile.
+// KillAndForget calls `meanwhile` and then ends the server like a machine failure. The append-only file loses
+// everything that was written during this call.
 func (r *Redis) KillAndForget(meanwhile func()) {
 	r.t.Helper()
 	file, kept := filepath.Join(r.folder, "appendonlydir"), filepath.Join(r.folder, "kept")
@@ -95,7 +95,7 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 	}
 }
 
-// Await waits until the answer to a command contains this text.
+// Await repeats a command until the answer contains this text.
 func (r *Redis) Await(command, with string) {
 	r.t.Helper()
 	var said string
@@ -111,7 +111,7 @@ func (r *Redis) Await(command, with string) {
 	r.t.Fatalf("the answer to %s is %q, which does not contain %q", command, said, with)
 }
 
-// ask sends a command as a line, and returns everything that arrives within a moment.
+// ask sends a command as a line of text, and returns the answer that arrives within a short time.
 func (r *Redis) ask(command string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -151,17 +151,17 @@ func StartRedisCluster(t testing.TB, settings ...string) []*Redis {
 	return all
 }
 
-// RedisPair is a master with a replica, monitored by three Sentinels.
+// RedisPair is a master with a replica. Three Sentinels monitor the master.
 type RedisPair struct {
 	Master, Replica *Redis
 	Sentinels       []*Redis
 }
 
-// SentinelSet is the name under which Sentinels know the master.
+// SentinelSet is the name of the master in the Sentinels' configuration.
 const SentinelSet = "keys"
 
-// StartRedisPair starts a pair for one test. The Sentinels replace a master that has not
-// answered for a second.
+// StartRedisPair starts a pair for one test. If the master has not answered for a second, the Sentinels
+// promote the replica.
 func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
 	t.Helper()
 	p := &RedisPair{Master: StartRedis(t, settings...)}

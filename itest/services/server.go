@@ -22,32 +22,31 @@ const standbyName = "semel_standby"
 // Options are the options of a private server. The zero value is a single server with
 // PostgreSQL's default settings: fsync on, no timeouts.
 type Options struct {
-	// Settings are lines of postgresql.conf, "name = value" each.
+	// Settings are lines of postgresql.conf, each in the form "name = value".
 	Settings []string
-	// Standby also starts a standby, and makes every commit synchronous to it.
+	// Standby also starts a standby. Every commit then waits for this standby.
 	Standby bool
-	// Environment is added to this process's, as "NAME=value" each.
+	// Environment is added to the environment of the server, each entry in the form "NAME=value".
 	Environment []string
-	// Small gives the server a file system that fills up soon: see Server.Small.
+	// Small gives the server a small file system that a test can fill: see Server.Small.
 	Small bool
 }
 
-// Server is a private PostgreSQL server. Its port does not change when it restarts. Its methods
-// fail the test on errors. They must not be called concurrently.
+// Server is a private PostgreSQL server. Its port stays the same after a restart. Its methods fail the test
+// on errors. They must not be called concurrently.
 type Server struct {
 	private
 	in      programs
 	standby *Server
 
 	environment []string
-	within      []string // the beginning of the command that starts it
+	within      []string // command that starts the server's program inside the small file system
 }
 
-// StartPostgres starts a server for one test and returns when it answers. The server ends and
-// its data are removed when the test ends. It also ends if the test's process dies.
+// StartPostgres starts a server for one test and returns when it answers. When the test ends, the server ends
+// and its data are removed. The server also ends if the test's process dies.
 //
-// StartPostgres needs PostgreSQL's programs on this machine, and fails the test if they are
-// missing.
+// StartPostgres needs PostgreSQL's programs on this machine, and fails the test if they are missing.
 func StartPostgres(t testing.TB, o Options) *Server {
 	t.Helper()
 	in := findPrograms(t)
@@ -59,8 +58,8 @@ func StartPostgres(t testing.TB, o Options) *Server {
 		s.within = in.within(t, s.small())
 	}
 	if o.Standby {
-		// Set at the start, because after a reload some commits may not wait yet: the process
-		// that informs the backends reads the setting later.
+		// This setting is set before the server starts. After a reload, some commits might not wait for the
+		// standby, because the process that informs the backends reads the setting a little later.
 		s.configure([]string{"synchronous_standby_names = '" + standbyName + "'"})
 	}
 	s.Start()
@@ -77,8 +76,8 @@ func newServer(t testing.TB, in programs) *Server {
 	return s
 }
 
-// startStandby copies a running server. The standby can be promoted, and does not wait for a
-// standby itself then.
+// startStandby starts a copy of a running server as its standby. After a promotion the copy does not wait for
+// a standby itself.
 func startStandby(primary *Server) *Server {
 	primary.t.Helper()
 	s := newServer(primary.t, primary.in)
@@ -90,7 +89,7 @@ func startStandby(primary *Server) *Server {
 	return s
 }
 
-// WaitSynchronous returns when the standby streams and commits wait for it.
+// WaitSynchronous returns when the standby is connected and commits wait for it.
 func (s *Server) WaitSynchronous() {
 	s.t.Helper()
 	s.waitFor("its standby streams", func(ctx context.Context, c *pgconn.PgConn) bool {
@@ -105,7 +104,7 @@ func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-// FailoverDSN returns a connection string that reaches the server or its standby, whichever
+// FailoverDSN returns a connection string with the server and its standby. A client connects to the one that
 // accepts writes.
 func (s *Server) FailoverDSN() string {
 	if s.standby == nil {
@@ -114,7 +113,7 @@ func (s *Server) FailoverDSN() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", s.port, s.standby.port)
 }
 
-// Standby returns the synchronous standby, or nil if [Options] did not ask for one.
+// Standby returns the synchronous standby, or nil if [Options] has no standby.
 func (s *Server) Standby() *Server { return s.standby }
 
 // Start starts a server that was stopped or killed, and returns when it answers. Start waits
@@ -134,7 +133,7 @@ func (s *Server) Start() {
 	}
 }
 
-// answers reports whether the process became ready; otherwise it has ended.
+// answers waits until the server is ready. It returns false if the server ended instead.
 func (s *Server) answers(deadline time.Time) bool {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -154,19 +153,19 @@ func (s *Server) ping(ctx context.Context) error {
 	return c.Close(ctx)
 }
 
-// Stop ends the server like an operator: it closes sessions, rolls back open transactions and
+// Stop stops the server in the regular way: the server closes sessions, rolls back open transactions and
 // flushes data.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.end(syscall.SIGINT, patience)
 }
 
-// Promote promotes a standby and returns when it accepts writes. Kill its primary before, or
-// both accept writes.
+// Promote promotes a standby and returns when it accepts writes. Kill the primary first, because otherwise
+// both servers accept writes.
 func (s *Server) Promote() {
 	s.t.Helper()
-	// The call does not wait for the promotion: its snapshot could conflict with WAL that is
-	// still to be replayed, and both would wait until the server cancels the call.
+	// The call must not wait for the promotion. Its snapshot could conflict with WAL that the standby still
+	// has to replay, and both would wait until the server cancels the call.
 	Exec(s.t, s.DSN(), "select pg_promote(wait => false)")
 	s.waitFor("it takes writes", func(ctx context.Context, c *pgconn.PgConn) bool {
 		_, err := c.Exec(ctx, "create temporary table takes_writes ()").ReadAll()
@@ -221,7 +220,7 @@ func (s *Server) Log() string {
 	return string(log)
 }
 
-// logEnd returns the end of the log in a server's folder.
+// logEnd returns the last part of the log in a server's folder.
 func logEnd(folder string) string {
 	log, err := os.ReadFile(filepath.Join(folder, "log"))
 	if err != nil {
@@ -230,8 +229,8 @@ func logEnd(folder string) string {
 	return string(log[max(0, len(log)-2000):])
 }
 
-// freePort chooses a port below the range for outgoing connections. An outgoing connection
-// could otherwise take the port of a server that is down for a while.
+// freePort chooses a port below the range for outgoing connections. Otherwise an outgoing connection could
+// take the port of a server that is stopped for a while.
 func freePort(t testing.TB) int {
 	t.Helper()
 	var err error

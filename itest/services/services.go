@@ -1,12 +1,12 @@
 // Package services gives tests real servers.
 //
-// There are two kinds. A shared server is started by scripts/services, which puts its address
-// into the environment. [Postgres] and [PgBouncer] give each test a database of its own on it,
-// and [Topic] creates a topic on the shared broker of [Kafka]. A private server, started by
-// [StartPostgres] or [StartKafka], belongs to one test, which may kill, freeze and promote it.
+// There are two kinds of servers. scripts/services starts the shared servers and puts their addresses into
+// the environment. [Postgres] and [PgBouncer] give each test a database of its own on a shared server, and
+// [Topic] creates a topic on the shared broker of [Kafka]. A private server, started by [StartPostgres] or
+// [StartKafka], belongs to one test. The test may kill, freeze and promote it.
 //
-// A test whose server is missing fails with a message that says how to start it. It is never
-// skipped.
+// If its server is missing, a test fails with a message that says how to start the server. Such a test is
+// never skipped.
 package services
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// patience is how long a test waits for a server to answer, start or end. A healthy server
-// needs a hundredth of it.
+// patience is how long a test waits for a server to answer, start or end. A healthy server needs a hundredth
+// of this time.
 const patience = 3 * time.Minute
 
 // Postgres returns the connection string of a new, empty database on the shared server. When
@@ -35,15 +35,15 @@ func Postgres(t testing.TB) string {
 	return database(t, address(t, "SEMEL_POSTGRES", "postgres"))
 }
 
-// Hurry lets a database confirm commits before they are on disk, for tests that do not cut the
-// power.
+// Hurry makes a database confirm commits before they are on disk. Use it for tests in which the machine does
+// not lose power.
 func Hurry(t testing.TB, dsn string) {
 	t.Helper()
 	Exec(t, dsn, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
 }
 
-// PgBouncer returns the connection string of a new, empty database behind the shared PgBouncer,
-// which has pool_mode transaction. The database is dropped when the test ends.
+// PgBouncer returns the connection string of a new, empty database behind the shared PgBouncer, which uses
+// pool_mode transaction. The database is dropped when the test ends.
 //
 // The test fails if SEMEL_PGBOUNCER is not set or the server does not answer.
 func PgBouncer(t testing.TB) string {
@@ -52,8 +52,8 @@ func PgBouncer(t testing.TB) string {
 	return pooled
 }
 
-// Pooled returns two connection strings of one new database: direct to the shared server, and
-// through PgBouncer.
+// Pooled creates a database and returns two connection strings: one direct to the shared server, one through
+// PgBouncer.
 func Pooled(t testing.TB) (direct, pooled string) {
 	t.Helper()
 	bouncer := address(t, "SEMEL_PGBOUNCER", "pgbouncer")
@@ -61,7 +61,7 @@ func Pooled(t testing.TB) (direct, pooled string) {
 	return direct, withDatabase(t, bouncer, databaseOf(t, direct))
 }
 
-// Exec runs statements on its own connection and fails the test on errors.
+// Exec runs statements on a connection of its own and fails the test on errors.
 func Exec(t testing.TB, dsn string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -113,8 +113,8 @@ func databaseOf(t testing.TB, dsn string) string {
 	return c.Database
 }
 
-// create creates a database by copying the template's files. PostgreSQL 15 and later would
-// otherwise write the template to the WAL page by page, which takes six times as long.
+// create creates a database with the strategy that copies the template's files. Since version 15 PostgreSQL
+// writes the template to the WAL page by page by default, which takes six times as long.
 func create(ctx context.Context, dsn, name string) error {
 	c, err := connectTo(ctx, dsn)
 	if err != nil {
@@ -155,8 +155,7 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
-// Within checks a condition every 10 ms, for at most that long, and reports whether it became
-// true.
+// Within checks a condition every 10 ms, for at most the given time, and reports whether it became true.
 func Within(most time.Duration, so func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()

@@ -138,7 +138,7 @@ func TestNothingOfAPrivateServerIsLeft(t *testing.T) {
 	}
 }
 
-// failing is a testing.TB that records how it failed.
+// failing is a testing.TB that records the text of a failure.
 type failing struct {
 	testing.TB
 	said string

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// smallSize is the size of a small file system: some five hundred pages.
+// smallSize is the size of a small file system, about five hundred pages.
 const smallSize = "4m"
 
-// mountAnd is a command that mounts a small file system in a private namespace and then
-// executes the command that follows. The file system disappears with its last process.
+// mountAnd is a command that mounts a small file system in a private namespace and then runs the command that
+// follows. When the last process of the namespace ends, the file system is gone.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// within returns the start of a command that runs a program as the owner of the server, with a
-// small file system at folder. within returns nil if that is not allowed here: it needs root,
-// or a kernel that allows unprivileged namespaces.
+// within returns the first part of a command that runs a program as the owner of the server, with a small
+// file system at the folder. It returns nil if this machine does not allow that: it needs root, or a kernel
+// with unprivileged namespaces.
 func (p programs) within(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)
@@ -38,8 +38,8 @@ func (p programs) within(t testing.TB, folder string) []string {
 	return own
 }
 
-// Small returns the folder of the small file system that [Options] asked for, or "" if the
-// machine does not allow mounting one. Its content is lost when the server ends.
+// Small returns the folder of the small file system, or "" if the machine does not allow mounting one. The
+// content of the folder is lost when the server ends.
 func (s *Server) Small() string {
 	if s.within == nil {
 		return ""

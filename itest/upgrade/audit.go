@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// audit counts what the store contains after everything was read.
+// audit counts the content of the store after both releases have read all messages.
 func (r *run) audit(ctx context.Context) error {
 	by, err := r.effects(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *run) audit(ctx context.Context) error {
 	return nil
 }
 
-// effects reads the effect log: which release applied a message first.
+// effects reads the effect log: for each message, the release that applied it first.
 func (r *run) effects(ctx context.Context) (by map[string]string, err error) {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select id, release from effects`)
 	if err != nil {
@@ -96,15 +96,15 @@ func (r *run) markers(ctx context.Context, by map[string]string) error {
 	return rows.Err()
 }
 
-// parked counts the parked rows, and the copies that are counted on them.
+// parked returns the number of parked rows, and the number of copies that are counted in these rows.
 func (r *run) parked(ctx context.Context) (rows, copies int, err error) {
 	err = r.Store.Reader().QueryRowContext(ctx,
 		`select count(*), coalesce(sum(repeated), 0) from semel_inbox where state = 'PARKED'`).Scan(&rows, &copies)
 	return rows, copies, err
 }
 
-// duplicates counts the messages that a release reported as duplicates and that the other one had applied. A line that a
-// kill cut off does not count.
+// duplicates counts the messages that one release reported as duplicates and the other release had applied.
+// It reads the logs. A line that a kill cut off does not count.
 func (r *run) duplicates(release Release, by map[string]string) error {
 	met := map[string]bool{}
 	for _, s := range r.slots {
@@ -129,8 +129,8 @@ func (r *run) duplicates(release Release, by map[string]string) error {
 	return nil
 }
 
-// readAgain makes each release read everything from the beginning. All messages are then duplicates, whichever release
-// marked them. A release that refuses the tables reads nothing.
+// readAgain makes each release read all messages from the beginning. All messages must then be duplicates,
+// whichever release wrote their markers. A release that refuses the tables reads nothing.
 func (r *run) readAgain(ctx context.Context) error {
 	for _, release := range []Release{r.First, r.Second} {
 		_, before, err := r.parked(ctx)
@@ -158,7 +158,7 @@ func (r *run) readAgain(ctx context.Context) error {
 	return nil
 }
 
-// readFeed reads one feed from its beginning.
+// readFeed makes a slot's release read its feed from the beginning.
 func (r *run) readFeed(s *slot, again []string) error {
 	if err := s.end(again...); err != nil {
 		return err

@@ -7,21 +7,21 @@ import (
 	"math/rand/v2"
 )
 
-// Feed is the input: messages 0 to IDs-1, each with its copies.
+// Feed is the input: the messages 0 to IDs-1, each with its copies.
 type Feed struct {
 	IDs  int
 	Seed uint64
 }
 
-// kind is the expected result of a message.
+// kind is the kind of a message, which determines its expected result.
 type kind int
 
-// Of every twenty messages, one is of each kind except plain.
+// Of twenty messages, one is of each of these kinds, and the others are plain.
 const (
 	plain       kind = iota
-	unmet            // its guarded effect matches no row: parked
-	conflicting      // arrives with two contents: one takes effect, the other is parked
-	nameless         // has no id: parked
+	unmet            // parked, because its guarded statement changes no row
+	conflicting      // delivered with two contents: one takes effect, and the other is parked
+	nameless         // parked, because it has no id
 )
 
 func kindOf(i int) kind {
@@ -48,23 +48,24 @@ func (f Feed) of(k kind) (n int) {
 	return n
 }
 
-// effects returns how many messages take effect.
+// effects returns the number of messages that must take effect.
 func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 
-// rows returns the number of parked rows after this many feeds were read: a message without id is identified by its
-// place.
+// rows returns the number of parked rows after `feeds` feeds were read. A message without an id has a row for
+// each feed, because its place identifies it.
 func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside returns the deliveries of one feed that are parked or are copies of parked ones. The number does not depend on
-// which content of a conflicting message came first.
+// aside returns the number of deliveries in one feed that are parked or are copies of parked messages. The
+// number does not depend on which content of a conflicting message came first.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
-// later returns how many of them are copies on a parked row after the retried rows are done.
+// later returns how many of these deliveries are still copies of parked rows after the retried rows have
+// taken effect.
 func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
 
 // delivery is one arrival of a message.
 type delivery struct {
-	id     string // empty: it has none
+	id     string // empty if the message has no id
 	amount int
 }
 
@@ -77,7 +78,7 @@ func (d delivery) headers() string {
 
 func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
 
-// deliveries returns all deliveries of one feed, in its own order.
+// deliveries returns all deliveries of one feed. Each feed has an order of its own.
 func (f Feed) deliveries(feed uint64) (all []delivery) {
 	add := func(times int, d delivery) {
 		for range times {
@@ -102,7 +103,7 @@ func (f Feed) deliveries(feed uint64) (all []delivery) {
 	return all
 }
 
-// part returns the n-th of several parts.
+// part returns the n-th of `parts` equal parts.
 func part(all []delivery, n, parts int) []delivery {
 	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

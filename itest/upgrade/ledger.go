@@ -10,33 +10,37 @@ import (
 
 // Ledger is the result of a Proof.
 type Ledger struct {
-	// Order contains the names of the releases, starting with the one that began.
+	// Order has the names of the releases. The first release creates the tables.
 	Order [2]string
-	// Deliveries are the deliveries in all feeds. Expected messages should take effect, Applied did.
+	// Deliveries is the number of deliveries in all feeds. Expected is the number of messages that must take
+	// effect. Applied is the number of messages that did.
 	Deliveries, Expected, Applied int
-	// Doubled are effects beyond the first of a message, Lost are messages without an effect.
+	// Doubled is the number of effects beyond the first effect of a message. Lost is the number of messages
+	// without an effect.
 	Lost, Doubled int
-	// Unmarked are effects without a marker applied, Hollow are such markers without an effect.
+	// Unmarked is the number of effects without a marker "applied". Hollow is the number of markers
+	// "applied" without an effect.
 	Unmarked, Hollow int
-	// Rows are the parked rows, each counted once, and ExpectedRows their expected number. Copies are counted on them,
-	// LeastCopies were sent.
+	// Rows is the number of parked rows, and ExpectedRows is how many there must be. Copies is the number of
+	// copies that the rows count. LeastCopies is how many copies were delivered at least.
 	Rows, ExpectedRows, Copies, LeastCopies int
-	// Retried are parked messages that took effect when both releases retried each other's rows; ExpectedRetried is
-	// their expected number.
+	// Retried is the number of parked messages that took effect when each release retried the rows of both.
+	// ExpectedRetried is how many there must be.
 	Retried, ExpectedRetried int
-	// Guards are guard rows, which only an open transaction may have.
+	// Guards is the number of guard rows. Such rows may exist only inside an open transaction.
 	Guards int
-	// Astray are files or partitions whose position is not their end.
+	// Astray is the number of files or partitions whose position is not at their end.
 	Astray int
-	// Kills are the kills; Open is how many of them hit an open transaction.
+	// Kills is the number of kills. Open is how many of them happened during an open transaction.
 	Kills, Open int
-	// Refusals are starts at which a release reported that the tables belong to a newer release.
+	// Refusals is how often a release refused to start because the tables belong to a newer release.
 	Refusals int
-	// By are effects by release. Met are messages, by release, that it reported as duplicates and that the other one had
-	// applied.
+	// By is the number of effects of each release. Met is, for each release, the number of messages that it
+	// reported as duplicates and the other release had applied.
 	By, Met map[string]int
-	// Again are, by release, the deliveries of all feeds from their beginning that were not duplicates after everything
-	// had been read. Uncounted are the copies among them that were not counted on their rows.
+	// Again is about reading all feeds from the beginning at the end. For each release it is the number of
+	// deliveries that were not recognised as duplicates. Uncounted is the number of copies among these
+	// deliveries that their rows do not count.
 	Again     map[string]int
 	Uncounted int
 	Seconds   float64
@@ -49,7 +53,7 @@ func newLedger(p Proof) *Ledger {
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
-// Fault returns why the ledger is not a proof; nil if it is one.
+// Fault returns an error if the ledger proves nothing, or nil.
 func (l *Ledger) Fault() error {
 	switch {
 	case l.Lost != 0 || l.Doubled != 0 || l.Applied != l.Expected:
@@ -73,8 +77,8 @@ func (l *Ledger) Fault() error {
 	return l.tame()
 }
 
-// tame returns an error if the situation of the proof did not occur. If the earlier release refused the newer tables, it
-// need not have continued to work.
+// tame returns an error if too little happened for a proof. If the earlier release refused the newer tables,
+// it need not have continued to work.
 func (l *Ledger) tame() error {
 	if 3*l.Open < l.Kills || l.Kills == 0 {
 		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)
@@ -87,7 +91,7 @@ func (l *Ledger) tame() error {
 	return nil
 }
 
-// Write prints the ledger.
+// Write prints the ledger as JSON.
 func (l *Ledger) Write(w io.Writer) error {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {

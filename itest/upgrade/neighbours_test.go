@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildOnce builds the pinned commit's binary and the present one.
+// buildOnce builds the binaries of the pinned commit and of the current tree.
 var buildOnce = sync.OnceValues(func() ([2]Release, error) {
 	earlier, present, err := Neighbours(context.Background(), Pinned, built)
 	return [2]Release{earlier, present}, err
@@ -39,7 +39,7 @@ func neighbours(t *testing.T) (earlier, present Release) {
 	return both[0], both[1]
 }
 
-// opener opens a new store for a proof in a folder.
+// opener opens a new store for a proof.
 type opener func(t *testing.T, folder string) Store
 
 func inFile(t *testing.T, folder string) Store {
@@ -63,7 +63,7 @@ func opened(t *testing.T, s Store, err error) Store {
 	return s
 }
 
-// prove runs two releases on files and prints the ledger.
+// prove runs two releases that read files, and prints the ledger.
 func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
 	t.Helper()
 	folder := t.TempDir()
@@ -88,7 +88,7 @@ func TestNeighbouringReleasesShareAStore(t *testing.T) {
 	earlier, present := neighbours(t)
 	check := func(open opener, first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
-			t.Parallel() // the cases mostly wait for the disk
+			t.Parallel() // the cases spend most of their time waiting for the disk
 			if err := prove(t, open, first, second, 1_200, 6).Fault(); err != nil {
 				t.Error(err)
 			}

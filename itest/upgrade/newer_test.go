@@ -17,13 +17,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// later are future migrations: the statement of each dialect.
+// later has a future migration for each dialect.
 var later = map[string]string{
 	"sqlite":   "create table {prefix}later (number integer primary key);\n",
 	"postgres": "alter table {prefix}inbox add column later text;\n",
 }
 
-// newer builds the present tree with a future migration of this number.
+// newer builds the current tree with a future migration of this number.
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
@@ -50,9 +50,9 @@ func newer(t *testing.T, number int) Release {
 	return Release{Name: "newer", Binary: binary}
 }
 
-// If a release adds to the schema, the previous release continues to work, even if it starts after the migration. If a
-// release has a new major version of the schema, the previous release refuses to start, and its error names the
-// migration.
+// If a release only adds to the schema, the previous release continues to work, even if it starts after the
+// migration. If a release has a new major version of the schema, the previous release refuses to start, and
+// its error names the migration.
 func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	_, present := neighbours(t)
 	adds, breaks := newer(t, 99), newer(t, 1000)
@@ -78,7 +78,7 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	}
 }
 
-// worksBesideAMigration lets a release alter a table that a long transaction reads.
+// worksBesideAMigration makes a release alter a table while a long transaction reads the table.
 func worksBesideAMigration(t *testing.T, present, adds Release) {
 	r := prepared(t, inServer, present)
 	s := r.slots[0]
@@ -97,7 +97,7 @@ func worksBesideAMigration(t *testing.T, present, adds Release) {
 	s.release = adds
 	result := make(chan error, 1)
 	go func() { result <- s.migrate() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the migration gives up later
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less time than the migration waits for the lock
 	defer cancel()
 	for waits := 0; waits == 0; processes.Pause(ctx, 5*time.Millisecond) {
 		if err := db.QueryRowContext(ctx, "select count(*) from pg_locks where not granted and relation = 'semel_inbox'::regclass").Scan(&waits); err != nil {
@@ -123,7 +123,7 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
 }
 
-// prepared returns a run of one release with its files and its effect log.
+// prepared returns a run of one release, with its files and its effect log.
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	folder := t.TempDir()
@@ -169,8 +169,8 @@ func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
 	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, inServer, present) })
 }
 
-// holdsNewerOutcomes gives a release markers with an outcome that it does not know, and then the same markers with a
-// known outcome.
+// holdsNewerOutcomes gives a release markers with an outcome that the release does not know. Later it gives
+// these markers a known outcome.
 func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	t.Helper()
 	ctx := t.Context()
@@ -186,7 +186,7 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 		t.Fatal(err)
 	}
 	effects("before it")
-	if _, ok := r.Store.(server); ok { // if the tables accept no unknown outcome, the newer release has changed that
+	if _, ok := r.Store.(server); ok { // the constraint is dropped, as a newer release would do
 		if err := r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`); err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	}
 }
 
-// untilSaid waits until the log of the slot's process contains a text.
+// untilSaid waits until the log of the slot's process contains the text.
 func untilSaid(ctx context.Context, s *slot, text string) error {
 	most, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

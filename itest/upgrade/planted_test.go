@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The ledger finds a release that stores something differently.
+// The ledger must detect a release that stores something in a different way.
 func TestAPlantedFaultIsFound(t *testing.T) {
 	earlier, present := neighbours(t)
 	for name, c := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// policy is the policy of both releases, except for planted faults. The effect log has no unique key: only Semel
-// prevents a second effect.
+// policy is the policy of both releases; planted faults change it. The effect log has no unique key, so only
+// Semel prevents a second effect.
 const policy = `version: 1
 stores:
   counts:
@@ -32,22 +32,22 @@ consumers:
             rows: 1
 `
 
-// The names that a release uses without a planted fault.
+// Values that a release uses if no fault is planted.
 const (
 	prefix      = "semel_"
 	scope       = "shop"
 	fingerprint = "body"
 )
 
-// The tables that the test creates before any release runs: the log, and a gate that is empty until parked messages may
-// pass.
+// Tables that the test creates before any release runs: the effect log, and a table "gate". While the gate is
+// empty, some messages are parked.
 const (
 	effectLog = `create table effects (id text not null, release text not null)`
 	gateTable = `create table gate (open integer not null)`
 )
 
-// text returns the policy of a release for a reader. With follow its run never ends by itself, and its batches are
-// small, so that a kill hits one of many.
+// text returns the policy of a release for a reader. With follow, the run does not end by itself, and its
+// batches are small, so that a kill always interrupts work.
 func (r Release) text(p *Proof, reader string, follow bool) []byte {
 	batch := 500
 	if follow {

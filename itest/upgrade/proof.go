@@ -1,8 +1,9 @@
 //go:build unix
 
-// Package upgrade proves that consecutive releases work together on one store, as they do during a rolling deployment.
-// The package builds the binary of an earlier commit and the present one, runs both, one after the other and at once,
-// kills them in turn with SIGKILL, and computes the ledger from an effect log that belongs to the test.
+// Package upgrade proves that consecutive releases work together on one store, as in a rolling deployment. It
+// builds the binary of an earlier commit and the binary of the current tree. It runs both, one after the
+// other and at the same time, and kills them alternately with SIGKILL. It computes the ledger from an effect
+// log that belongs to the test.
 package upgrade
 
 import (
@@ -18,18 +19,18 @@ import (
 
 // Proof is one run of two releases on one store.
 type Proof struct {
-	// First creates the tables and starts; Second upgrades them while First works. Each kill moves a reader from one
-	// release to the other.
+	// First creates the tables and starts. Second upgrades the tables while First works. After each kill, a
+	// reader continues with the other release.
 	First, Second Release
 	Store         Store
 	Source        Source
 	Feed          Feed
-	// Kills is the number of kills. Every third kill happens at a random moment; before the others the process is frozen
-	// with an open transaction.
+	// Kills is the number of kills. Every third kill comes at a random moment. Before each of the other
+	// kills, the process is frozen in an open transaction.
 	Kills int
-	// Folder holds everything the run writes.
+	// Folder is the folder for all files of the run.
 	Folder string
-	// Progress gets a line for each step.
+	// Progress receives a line for each step.
 	Progress io.Writer
 }
 
@@ -41,8 +42,9 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until everything is read, lets each retry rows of both and read everything from the beginning,
-// and returns the ledger; check it with Fault. An error means that the run itself failed.
+// Run runs both releases until they have read all messages. Then each release retries rows of both and reads
+// everything from the beginning. Call Ledger.Fault to see whether the proof succeeded. An error of Run means
+// that the run itself failed.
 func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
 	defer r.killAll()
@@ -69,7 +71,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable))
 }
 
-// feeds returns how many times each message is delivered in total.
+// feeds returns how many feeds deliver each message.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
 // extend writes the n-th part of each feed.
@@ -82,8 +84,8 @@ func (r *run) extend(n int) error {
 	return nil
 }
 
-// begin performs the deployment: the first release works while the second upgrades the tables and then starts, if the
-// store allows two processes.
+// begin deploys the second release. The first release works while the second upgrades the tables. If the
+// store allows two processes, the second then starts too.
 func (r *run) begin(ctx context.Context) error {
 	if err := r.start(r.slots[0]); err != nil {
 		return err
@@ -103,8 +105,8 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// start starts the slot's release as a deployment does, after it has upgraded the tables. If it reports that they belong
-// to a newer release, the newer release runs instead.
+// start starts a slot's release as a deployment does: it first upgrades the tables. If the release reports
+// that the tables belong to a newer release, the slot starts the newer release instead.
 func (r *run) start(s *slot) error {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
@@ -125,7 +127,7 @@ func (r *run) other(than Release) Release {
 	return r.First
 }
 
-// happen kills one process after the other, and the other release takes over.
+// happen kills the processes in turn. After each kill the other release continues.
 func (r *run) happen(ctx context.Context) error {
 	for k := range r.Kills {
 		if err := r.killOne(ctx, k); err != nil {
@@ -135,8 +137,8 @@ func (r *run) happen(ctx context.Context) error {
 	return nil
 }
 
-// killOne kills a process when the effects of the previous parts are committed, and a few more, so that the process
-// still has work of the current part.
+// killOne kills a process after the effects of the earlier parts and a few more are committed. At this time
+// the process still has work of the current part.
 func (r *run) killOne(ctx context.Context, k int) error {
 	standing, err := r.Store.Effects(ctx)
 	if err != nil {
@@ -166,7 +168,7 @@ func (r *run) killOne(ctx context.Context, k int) error {
 	return r.start(s)
 }
 
-// untilEffects waits until this many effects are committed. No process may end before that.
+// untilEffects waits until the given number of effects is committed. It fails if a process ends before.
 func (r *run) untilEffects(ctx context.Context, want int) error {
 	for {
 		for _, s := range r.slots {
@@ -188,7 +190,7 @@ func (r *run) untilEffects(ctx context.Context, want int) error {
 	}
 }
 
-// finish stops the runs that never end by themselves, and lets the rest be read.
+// finish stops the runs that follow their input, and reads the remaining messages.
 func (r *run) finish(context.Context) error {
 	for _, s := range r.slots {
 		if err := s.process.End(); err != nil {

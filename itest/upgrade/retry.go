@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// openGate lets messages pass that were parked because their condition was not met.
+// openGate is a statement that opens the gate, so that the messages parked because of it can take effect.
 const openGate = `insert into gate (open) values (1)`
 
-// retry lets each release retry every other row, whichever release parked it.
+// retry makes each release retry half of the rows, whichever release parked them.
 func (r *run) retry(ctx context.Context) error {
 	if err := r.Store.Exec(ctx, openGate); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *run) countRetried(ctx context.Context) error {
 	return rows.Err()
 }
 
-// unmet returns the numbers of the rows whose condition was not met.
+// unmet returns the numbers of the rows that were parked because of the gate.
 func (r *run) unmet(ctx context.Context) (numbers []string, err error) {
 	rows, err := r.Store.Reader().QueryContext(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`)
 	if err != nil {
@@ -83,14 +83,14 @@ func (r *run) unmet(ctx context.Context) (numbers []string, err error) {
 	return numbers, rows.Err()
 }
 
-// retry retries rows with the slot's release. The result is read from the store: if some rows were not done, the exit
-// code is 1.
+// retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the
+// ledger finds this in the store.
 func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
 	noun := "messages"
-	if s.release.Name == Pinned[:7] { // which has another name for the command
+	if s.release.Name == Pinned[:7] { // this release has another name for the command
 		noun = "parked"
 	}
 	args := []string{noun, "retry", "--because", "the account is open", "--run"}

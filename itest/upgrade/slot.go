@@ -13,29 +13,30 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// slot is a place where one process at a time reads, alternately of one release and of the other.
+// slot is a place for one reading process at a time. The process belongs alternately to one release and to
+// the other.
 type slot struct {
 	proof *Proof
 	name  string
-	// deliveries are the deliveries of its feed at the end, if it has its own feed.
+	// deliveries are all deliveries of the slot's feed, if the slot has a feed of its own.
 	deliveries []delivery
-	// release is the one that runs, or that runs next.
+	// release is the release that runs, or the release that runs next.
 	release Release
 	process *processes.Process
 }
 
-// errNewer means that a release refused the tables of a newer release, with the expected text.
+// errNewer means that a release refused the tables of a newer release and said so in the expected text.
 var errNewer = errors.New("the schema is a newer release's")
 
-// unknown is the text in which a release names what it does not know in the schema.
+// unknown is a text in the error of a release that finds unknown parts in the schema.
 const unknown = "which this release does not know"
 
-// extend writes the n-th part of its feed.
+// extend writes the n-th part of the slot's feed.
 func (s *slot) extend(n int) error {
 	return s.proof.Source.Extend(s.name, part(s.deliveries, n, s.proof.Kills+1))
 }
 
-// command returns a command of the slot's release. Each release has its own log.
+// command returns a command of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {
 	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
 		Policy: s.name + ".yaml", Log: s.log(s.release), Summary: s.name + ".json",
@@ -49,7 +50,7 @@ func (s *slot) writePolicy(follow bool) error {
 	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }
 
-// start starts the release. start logs single messages, which the ledger is computed from.
+// start starts the slot's release. The release logs single messages, from which the ledger is computed.
 func (s *slot) start(follow bool) error {
 	if err := s.writePolicy(follow); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *slot) start(follow bool) error {
 	return err
 }
 
-// end runs the release to the end of its input.
+// end runs the slot's release until it has read all its input.
 func (s *slot) end(args ...string) error {
 	if err := s.writePolicy(false); err != nil {
 		return err
@@ -77,8 +78,8 @@ func (s *slot) end(args ...string) error {
 	return nil
 }
 
-// migrate lets the release upgrade the tables. migrate returns errNewer if the release reports that they belong to a
-// newer release.
+// migrate makes the slot's release upgrade the tables. It returns errNewer if the release reports that the
+// tables belong to a newer release.
 func (s *slot) migrate() error {
 	if err := s.writePolicy(false); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (s *slot) migrate() error {
 	return fmt.Errorf("semel migrate up of %s: %w\n%s", s.release.Name, err, said)
 }
 
-// call returns a command of the release that ends by itself.
+// call returns a command of the slot's release that ends by itself.
 func (s *slot) call(args ...string) *exec.Cmd {
 	c := s.command()
 	call := exec.Command(c.Binary, append(args, "--config", c.Policy)...)

@@ -19,21 +19,21 @@ import (
 
 // Source is the input of both releases.
 type Source interface {
-	// Feeds returns how many times it contains each message with its copies, for a number of readers.
+	// Feeds returns how often the source has each message with its copies, for this number of readers.
 	Feeds(readers int) int
-	// Policy returns the source's line in the policy of a reader; with follow its run never ends by itself.
+	// Policy returns the source's line in the policy of a reader. With follow, a run does not end by itself.
 	Policy(reader string, follow bool) string
 	// Extend writes deliveries to the end of a reader's feed.
 	Extend(reader string, deliveries []delivery) error
-	// Rest returns flags for a run that reads the rest and ends. Again returns flags for a run that reads everything
-	// from the beginning.
+	// Rest returns the flags for a run that reads the remaining messages and ends. Again returns the flags
+	// for a run that reads everything from the beginning.
 	Rest() []string
 	Again(release string) []string
-	// Astray counts the files or partitions that are not read to their ends.
+	// Astray returns the number of files or partitions that are not read to their ends.
 	Astray(ctx context.Context, store ledger.Reader, readers []*slot) (int, error)
 }
 
-// files is a folder with a file for each reader, each with all messages in its own order.
+// files is a folder with a file for each reader. Each file has all messages in an order of its own.
 type files struct{ folder string }
 
 // Files returns a source of files in the folder of the run.
@@ -82,8 +82,8 @@ func (f files) Astray(ctx context.Context, store ledger.Reader, readers []*slot)
 	return astray, nil
 }
 
-// topic is one topic that all readers share as members of one group. Each keeps its name in the group over its restarts,
-// with either release.
+// topic is one topic that all readers share as members of one group. A reader keeps its member name over
+// restarts and with both releases.
 type topic struct {
 	cluster *topics.Cluster
 	brokers []string
@@ -92,7 +92,7 @@ type topic struct {
 	written int
 }
 
-// partitions is large enough for readers to share them.
+// partitions is the number of partitions, enough for all readers.
 const partitions = 4
 
 // Topic returns a new topic on the shared broker.
@@ -121,7 +121,7 @@ func (k *topic) Extend(_ string, deliveries []delivery) error {
 
 func (*topic) Rest() []string { return []string{"run", "--exit-when-idle", "1s"} }
 
-// Again reads as a new group, from the beginning.
+// Again returns flags with which a release reads from the beginning as a new group.
 func (k *topic) Again(release string) []string {
 	k.group = topics.Name() + "-" + release
 	return k.Rest()

@@ -13,28 +13,31 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Store is the database that the releases share, and the suite's own access to it.
+// Store is the database that the releases share. Its methods give the test access to the database.
 type Store interface {
-	// Readers returns how many processes run at once, each with its own file.
+	// Readers returns how many processes run at the same time, each with a file of its own.
 	Readers() int
-	// Policy returns the store's line in the policy. Env returns the environment for the process with this name.
+	// Policy returns the store's line in the policy. Env returns the environment of the process with this
+	// name.
 	Policy(prefix string) string
 	Env(name string) []string
-	// Effects counts the effect log; Reader reads the tables for the ledger.
+	// Effects returns the number of rows in the effect log. Reader returns a connection for queries of the
+	// ledger.
 	Effects(ctx context.Context) (int, error)
 	Reader() ledger.Reader
 	Exec(ctx context.Context, statement string) error
-	// Catch freezes a process, if possible with an open transaction.
+	// Catch freezes a process, in an open transaction if possible.
 	Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (open bool, err error)
 	Close() error
 }
 
-// file is a SQLite database. Its processes run one after the other, because one file of messages has one reader.
+// file is a SQLite database. Its processes run one after the other, because one file of messages can have
+// only one reader.
 type file struct{ *processes.SQLite }
 
 const database = "counts.db"
 
-// SQLite returns a new database in the folder.
+// SQLite returns a store in a new database in the folder.
 func SQLite(ctx context.Context, folder string) (Store, error) {
 	db, err := processes.OpenSQLite(ctx, filepath.Join(folder, database))
 	return file{db}, err
@@ -52,13 +55,13 @@ func (f file) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// server is a PostgreSQL database that two processes use at once.
+// server is a PostgreSQL database that two processes use at the same time.
 type server struct {
 	*processes.Activity
 	dsn string
 }
 
-// Postgres returns the database at dsn, which must be empty.
+// Postgres returns a store in the database at dsn. The database must be empty.
 func Postgres(dsn string) (Store, error) {
 	view, err := processes.OpenActivity(dsn)
 	return server{view, dsn}, err
@@ -81,7 +84,8 @@ func (s server) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// met is how long to wait for a process to begin a transaction. A process without remaining work begins none.
+// met is how long Catch waits for a process to begin a transaction. A process without remaining work begins
+// none.
 const met = 10 * time.Second
 
 func (s server) Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (bool, error) {

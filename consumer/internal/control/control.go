@@ -17,48 +17,48 @@ import (
 )
 
 const (
-	// ReadEvery is how often the controls are read, and ReadWithin how long one reading
-	// may take.
+	// ReadEvery is the interval at which the controls are read. ReadWithin is the timeout of one reading.
 	ReadEvery  = 2 * time.Second
 	ReadWithin = 10 * time.Second
-	// claimsAgain is how long nothing is claimed from the inbox before the consumer asks again
-	// whether it is paused.
+	// claimsAgain is the interval at which a paused consumer checks again whether it may claim rows of the
+	// inbox.
 	claimsAgain = 250 * time.Millisecond
 )
 
-// Options say whose controls are read and how.
+// Options are the settings of a Control.
 type Options struct {
-	// Consumer is the name in the log, Stored the name under which the store keeps the controls.
+	// Consumer is the name in the log. Stored is the name under which the store keeps the controls.
 	Consumer, Stored string
 	Logger           *slog.Logger
-	// Turn calls a function that uses the store when nothing else uses it beside the batches.
+	// Turn calls f when no other maintenance uses the store. Batches may use the store at the same time.
 	Turn func(ctx context.Context, f func() error) error
 	// Notify passes an event to the observers.
 	Notify func(semel.Event)
-	// NotAsked is called while the source is not asked for messages, because of a pause.
+	// NotAsked is called while the source is not used because the consumer is paused.
 	NotAsked func()
 }
 
-// Control applies a pause and a limit. While the consumer is paused, nothing is fetched or claimed; with a limit,
-// never more than the limit allows. Messages in flight are finished, so the machine need not know of controls. The
-// methods of a nil Control set no limits.
+// Control applies an operator's pause and limit. While the consumer is paused, no message is fetched or
+// claimed. With a limit, the consumer never fetches or claims more messages than the limit allows. Messages
+// in flight are finished, so the machine does not depend on controls. A nil Control has no pause and no
+// limit.
 type Control struct {
 	options Options
 	store   admin.Controls
 
 	mutex  sync.Mutex
-	wanted admin.Control // as it was read last; guarded by mutex
+	wanted admin.Control // as read last; guarded by mutex
 	// changed is closed when wanted changes; guarded by mutex.
 	changed chan struct{}
-	// fetching cancels the Fetch under way; nil: there is none, or it was cancelled. Guarded by
-	// mutex.
+	// fetching cancels the current Fetch. fetching is nil if there is no Fetch, or if the Fetch was
+	// cancelled. Guarded by mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// failing: the last read failed. Used by Watch.
+	// failing means that the last reading failed. failing is used by Watch.
 	failing bool
 }
 
-// New returns nil if the store keeps no controls.
+// New returns a Control, or nil if the store keeps no controls.
 func New(store any, o Options) *Control {
 	controls, able := store.(admin.Controls)
 	if !able {
@@ -67,7 +67,7 @@ func New(store any, o Options) *Control {
 	return &Control{options: o, store: controls, changed: make(chan struct{})}
 }
 
-// Start reads the controls before anything is fetched. Start fails if they cannot be read,
+// Start reads the controls before the first fetch. If the controls cannot be read, Start returns an error,
 // because a paused consumer must not fetch.
 func (g *Control) Start(ctx context.Context) error {
 	if g == nil {
@@ -79,8 +79,8 @@ func (g *Control) Start(ctx context.Context) error {
 	return nil
 }
 
-// Watch reads the controls repeatedly until base ends. While the store does not answer, those that
-// were read last apply.
+// Watch reads the controls repeatedly until base ends. While the store does not respond, the last controls
+// stay in force.
 func (g *Control) Watch(base context.Context) {
 	for timing.Wait(base, ReadEvery) {
 		err := g.read(base)
@@ -111,7 +111,7 @@ func (g *Control) read(ctx context.Context) error {
 	return err
 }
 
-// want applies the controls and reports what has changed.
+// want applies the controls and reports the changes.
 func (g *Control) want(wanted admin.Control) {
 	g.mutex.Lock()
 	before := g.wanted
@@ -147,8 +147,8 @@ func (g *Control) Paused() bool {
 	return g.wanted.Paused
 }
 
-// AdmitFetch waits until a Fetch may begin, and returns for how many messages, at most most; 0:
-// ctx has ended. end is called if the controls change while the Fetch is under way.
+// AdmitFetch waits until a Fetch may begin, and returns the number of messages that may be fetched, at most
+// most. The result 0 means that ctx has ended. If the controls change during the Fetch, end is called.
 func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFunc) int {
 	if g == nil {
 		return most
@@ -167,7 +167,8 @@ func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFu
 	}
 }
 
-// ask returns how many messages may be fetched now, or how long to wait; 0: until changed.
+// ask returns how many messages may be fetched now, or how long to wait. If wait is 0, the caller must wait
+// until changed is closed.
 func (g *Control) ask(most int, end context.CancelFunc) (n int, wait time.Duration, changed <-chan struct{}) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -180,7 +181,7 @@ func (g *Control) ask(most int, end context.CancelFunc) (n int, wait time.Durati
 	return n, wait, g.changed
 }
 
-// Fetched notes that a Fetch returned n messages.
+// Fetched records that a Fetch returned n messages.
 func (g *Control) Fetched(n int) {
 	if g == nil {
 		return
@@ -191,7 +192,8 @@ func (g *Control) Fetched(n int) {
 	g.bucket.take(n)
 }
 
-// AdmitClaim returns how many rows may be claimed now, at most most, or when to ask again.
+// AdmitClaim returns how many rows may be claimed now, at most most. If no row may be claimed, AdmitClaim
+// returns how long to wait before the next call.
 func (g *Control) AdmitClaim(most int) (n int, wait time.Duration) {
 	if g == nil {
 		return most, 0
@@ -204,7 +206,7 @@ func (g *Control) AdmitClaim(most int) (n int, wait time.Duration) {
 	return g.bucket.ask(most, time.Now())
 }
 
-// Claimed notes that n rows were claimed.
+// Claimed records that n rows were claimed.
 func (g *Control) Claimed(n int) {
 	if g == nil {
 		return
@@ -214,7 +216,7 @@ func (g *Control) Claimed(n int) {
 	g.bucket.take(n)
 }
 
-// Reasons describes the pause and the limit, for a consumer that is ready.
+// Reasons describes the pause and the limit, for the result of Ready.
 func (g *Control) Reasons() (all []string) {
 	if g == nil {
 		return nil
@@ -230,13 +232,13 @@ func (g *Control) Reasons() (all []string) {
 	return all
 }
 
-// ordered returns one line about who changed a setting, and why.
+// ordered returns one line that says who changed a setting, and why.
 func ordered(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// comes waits for changed, and no longer than wait if that is not 0. comes reports whether ctx has
-// not ended.
+// comes waits until changed is closed. If wait is not 0, comes waits at most that long. comes returns false
+// if ctx has ended.
 func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {
@@ -265,7 +267,7 @@ func (g *Control) logPaused(wanted admin.Control) {
 	g.options.Logger.Info("resumed: messages are fetched again", "consumer", g.options.Consumer, "by", by)
 }
 
-// logLimited reports how many messages a second the consumer fetches from now on.
+// logLimited reports the new limit of messages a second.
 func (g *Control) logLimited(wanted admin.Control) {
 	by := ordered(wanted.Limit)
 	g.notify(wanted, "limited by "+by)

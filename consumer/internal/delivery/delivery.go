@@ -1,5 +1,5 @@
-// Package delivery reads what a source delivers: it finds out whether a message is the consumer's, its
-// identity, its type, its fingerprint, and its version. The package uses only the message and the
+// Package delivery reads the deliveries of a source. It determines whether a message is for the consumer, and
+// the identity, type, fingerprint and version of the message. The package uses only the message and the
 // rules, and no store.
 package delivery
 
@@ -15,20 +15,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Delivery is a delivery on its way through the engine. Each Delivery is allocated by itself, so that
-// one that waits does not keep the others of its fetch in memory. Delivery holds nothing twice: most
-// of the cost of a message is writing it into memory that is not cached yet.
+// Delivery is a delivery that the engine processes. Each Delivery is allocated separately, so that a waiting
+// Delivery does not keep the other deliveries of its fetch in memory. Delivery stores nothing twice, because
+// most of the cost of a message is writing to memory that is not in the CPU's cache.
 type Delivery struct {
 	Item machine.Item
-	// Message is what the handler sees: a copy, because a source may deliver
-	// one Message twice, and the engine writes into it.
+	// Message is the message that the handler gets. Message is a copy, because a source may deliver one
+	// Message twice, and the engine writes into the message.
 	Message semel.Message
-	// original and Handle belong to the source and are returned to it by Delivered.
+	// original and Handle belong to the source. Delivered returns them to the source.
 	original *semel.Message
 	Handle   any
 }
 
-// take copies what p keeps of a delivery.
+// take copies the fields of d into p.
 func (p *Delivery) take(d *source.Delivery) {
 	p.Item.Lane, p.Item.Before = d.Lane, int32(min(d.Before, math.MaxInt32))
 	p.original, p.Handle = d.Message, d.Handle
@@ -41,19 +41,19 @@ func (p *Delivery) Delivered() source.Delivery {
 	return source.Delivery{Message: p.original, Lane: p.Item.Lane, Before: int(p.Item.Before), Handle: p.Handle}
 }
 
-// Key returns the identity of the message, even if a handler has changed the message.
+// Key returns the identity of the message as delivered, even if a handler has changed the message.
 func (p *Delivery) Key(consumer string) semel.Key { return KeyOf(consumer, &p.Item) }
 
-// KeyOf returns the identity of the message of an item.
+// KeyOf returns the identity of an item's message.
 func KeyOf(consumer string, it *machine.Item) semel.Key {
 	return semel.Key{Consumer: consumer, Source: it.Source, ID: it.Identity}
 }
 
-// routes is the seed of the hash that spreads keys over workers.
+// routes is the seed of the hash that distributes keys over workers.
 var routes = maphash.MakeSeed()
 
-// route returns the hash by which the message is assigned to a worker: of its stream, its key, or its
-// identity. With Rules.ByKey, the key has priority over the stream.
+// route returns the hash that assigns the message to a worker. route hashes the stream or, without a stream,
+// the key or, without a key, the identity. With Rules.ByKey, route hashes the key if there is one.
 func (p *Delivery) route(c *Rules) uint64 {
 	key, version := p.Message.Key, p.Item.Version
 	switch {
@@ -74,9 +74,9 @@ func Read(c *Rules, d *source.Delivery) *Delivery {
 	return p
 }
 
-// Stored returns the delivery of a claimed row. Identity and fingerprint are those that the row was
-// stored with, even if the rules have changed since. refused is the reason why the row must not run,
-// nil if it may.
+// Stored returns the delivery of a claimed row. Identity and fingerprint are taken from the row, even if the
+// rules have changed since the row was stored. refused is the reason why the row must not run, or nil if the
+// row may run.
 func Stored(c *Rules, row *store.StoredRow, refused *machine.Refusal, handle any) *Delivery {
 	p := new(Delivery)
 	p.take(&source.Delivery{Message: row.Message, Lane: machine.InboxLane(), Before: source.Unknown, Handle: handle})

@@ -33,7 +33,7 @@ func TestASourceGetsBackItsDelivery(t *testing.T) {
 	}
 }
 
-// unsure is a fingerprinter for messages that are refused.
+// unsure is a fingerprinter for messages without a usable identity.
 type unsure struct{}
 
 func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
@@ -41,7 +41,7 @@ func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
 }
 func (unsure) Validate() error { return nil }
 
-// A refused message has no content that a copy could differ from.
+// The fingerprint of a message without a usable identity is never compared.
 func TestARefusedMessageHasNoFingerprint(t *testing.T) {
 	c := Rules{Guard: guard.Guard{Consumer: "billing"}, Identity: identity.By("header:id"), Fingerprint: unsure{}, MaxBody: 1 << 20}
 	var p Delivery
@@ -52,10 +52,10 @@ func TestARefusedMessageHasNoFingerprint(t *testing.T) {
 	}
 }
 
-// The cost of a message is mostly the memory that it uses, and this memory limits the number of waiting messages.
-// Each further word must be worth that.
+// The cost of a message is mostly the memory that it uses, and this memory limits the number of messages that
+// can wait. Each further word in Delivery must be worth that cost.
 func TestADeliveryHoldsLittle(t *testing.T) {
-	const most = 568 // with its type, what the allocator rounds to 576
+	const most = 568 // with its type; the allocator rounds this to 576
 	if n := unsafe.Sizeof(Delivery{}); n > most {
 		t.Errorf("a delivery on its way takes %d bytes, %d before", n, most)
 	}

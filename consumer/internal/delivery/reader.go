@@ -7,17 +7,17 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// reader has what one goroutine needs to read messages.
+// reader contains the objects that one goroutine needs to read messages.
 type reader struct {
 	room *reading.Room
-	// alone, if not nil, is held while a function of the user runs, so that the function is never
-	// called for two messages of a run at once. A function that reuses a buffer would otherwise
-	// return wrong fingerprints without an error.
+	// alone, if not nil, is held while a function of the user runs. So the function is never called
+	// concurrently for two messages of a run. Otherwise a function that reuses a buffer would return wrong
+	// fingerprints without an error.
 	alone chan struct{}
 }
 
-// find returns the source and id that an identity finds. A user-defined identity is assumed not to
-// support reads in a Room, even if it wraps one of ours.
+// find returns the source and id that an identity finds. A user-defined identity is assumed not to support
+// reads in a Room, even if it wraps an identity of package identity.
 func (r reader) find(by identity.Identity, m *semel.Message) (source, id string, err error) {
 	if own, ok := by.(*identity.Selected); ok {
 		return own.FindIn(r.room, m)
@@ -37,8 +37,8 @@ func (r reader) print(c *Rules, m *semel.Message) (f semel.Fingerprint, err erro
 	return f, guard.Readable(err)
 }
 
-// usersOwn reports whether the identity, present or previous, and the fingerprinter are of types that
-// the user defined.
+// usersOwn reports whether types of the user determine the identity or previous identity (by), and the
+// fingerprint (prints).
 func (c *Rules) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
@@ -49,8 +49,8 @@ func (c *Rules) usersOwn() (by, prints bool) {
 	return !selected && c.Identity != nil || !formerly, !ours
 }
 
-// own runs a function of the user. The function may have changed the body, so the Room forgets what
-// it has read.
+// own runs a function of the user. The function may have changed the body, so the Room then forgets the
+// values that it has read.
 func (r reader) own(run func()) {
 	if r.alone != nil {
 		r.alone <- struct{}{}
@@ -60,8 +60,8 @@ func (r reader) own(run func()) {
 	run()
 }
 
-// recoverPrint is deferred by print. If the Fingerprinter panics, the message has no fingerprint and
-// is set aside.
+// recoverPrint is deferred by print. If the Fingerprinter panics, the message has no fingerprint, and print
+// returns an error.
 func (c *Rules) recoverPrint(f *semel.Fingerprint, err *error) {
 	if value := recover(); value != nil {
 		*f, *err = semel.Fingerprint{}, c.Panicked("the fingerprinter", value)
@@ -81,8 +81,8 @@ func (r reader) version(c *Rules, m *semel.Message) (stream string, number int64
 	return stream, number, guard.Readable(err)
 }
 
-// fit returns an identity in the form in which the store can hold it. fit is separate from find: if
-// fit were a type of ours around the user's identity, each body would be parsed a second time.
+// fit returns an identity in the form in which the store can hold it. fit is not part of find, because
+// wrapping the user's identity in a type of this package would make Semel parse each body a second time.
 func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	if c.FitIdentity == nil || id == "" {
 		return source, id, nil
@@ -104,7 +104,7 @@ func (c *Rules) spell(source, id string) (spelled string, err error) {
 	return c.FitIdentity(source, id)
 }
 
-// held checks the store's answer, and its error, by the rules of identities.
+// held checks an identity that the store returned, or the store's error, by the rules of package identity.
 func held(source, id string, err error) (_, _ string, _ error) {
 	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Readers read the deliveries of a fetch on all cores. Their goroutines end before Items returns, so
-// that no delivery is late and the order of deliveries stays.
+// Readers read the deliveries of a fetch on all cores. Their goroutines end before Items returns, so that no
+// delivery is late and the order of deliveries is kept.
 type Readers struct {
 	rooms []*reading.Room
-	// alone is held while a function of the user runs. alone is a channel and not a mutex, so
-	// that virtual time passes while others wait for it.
+	// alone is held while a function of the user runs. alone is a channel and not a mutex, so that virtual
+	// time passes in tests while goroutines wait for alone.
 	alone chan struct{}
 }
 
-// perReader is how many bytes justify the start of another goroutine: what one goroutine reads in a
-// fraction of a millisecond.
+// perReader is the number of bytes that justify the start of another goroutine. One goroutine reads perReader
+// bytes in a fraction of a millisecond.
 const perReader = 64 << 10
 
-// perTurn is approximately how many bytes a reader takes at a time.
+// perTurn is approximately the number of bytes that a reader takes at a time.
 const perTurn = 16 << 10
 
 // Items reads deliveries and returns their items in the same order.
@@ -42,9 +42,9 @@ func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item 
 	return f.items
 }
 
-// read reads with n goroutines, including the caller's. If it calls functions of the user, or the
-// store's FitIdentity, the caller only waits: such a function may end its goroutine, and must not end
-// the goroutine that fetches.
+// read reads with n goroutines, including the caller's goroutine. If functions of the user or the store's
+// FitIdentity are called, the caller only waits: such a function may end its goroutine, and must not end the
+// goroutine that fetches.
 func (r *Readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.rules.usersOwn()
@@ -73,18 +73,19 @@ func (r *Readers) read(f *fetched, n int) {
 	}
 }
 
-// fetched is a fetch that is being read.
+// fetched contains the deliveries of a fetch that are being read.
 type fetched struct {
 	rules      *Rules
 	deliveries []source.Delivery
 	items      []*machine.Item
 	own        bool // functions of the user, or the store's FitIdentity, are called
-	// turn is how many deliveries a reader takes at a time, taken how many were taken so far.
+	// turn is the number of deliveries that a reader takes at a time. taken is the number of deliveries that
+	// were taken so far.
 	turn  int64
 	taken atomic.Int64
 }
 
-// read reads turns until no delivery is left.
+// read takes and reads deliveries until no delivery is left.
 func (f *fetched) read(r reader) {
 	defer r.room.Forget()
 	for {
@@ -99,8 +100,8 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads the deliveries that a goroutine left unread when a function of the user ended it
-// (runtime.Goexit). The message of that function counts as read.
+// finish reads the deliveries that are unread because a function of the user ended the goroutine that read
+// them (runtime.Goexit). The message for which that function was called counts as read.
 func (f *fetched) finish(r reader) {
 	defer r.room.Forget()
 	for i := range f.items {
@@ -110,8 +111,8 @@ func (f *fetched) finish(r reader) {
 	}
 }
 
-// one reads a delivery into memory of its own. Otherwise a delivery that waits would keep the
-// memory of all deliveries of the same fetch.
+// one reads a delivery into newly allocated memory. Otherwise a waiting delivery would keep the memory of all
+// deliveries of the same fetch.
 func (f *fetched) one(r reader, i int) {
 	p := new(Delivery)
 	r.room.Begin()
@@ -119,13 +120,13 @@ func (f *fetched) one(r reader, i int) {
 		f.ownOne(r, i, p)
 		return
 	}
-	d := f.deliveries[i] // the source may keep its own
+	d := f.deliveries[i] // a copy, because the source may keep its own value
 	p.read(f.rules, r, &d)
 	f.items[i] = &p.Item
 }
 
-// ownOne reads a delivery with functions of the user. If one of them ends its goroutine
-// (runtime.Goexit), the deferred function refuses that message, and finish reads the rest.
+// ownOne reads a delivery with functions of the user. If such a function ends its goroutine (runtime.Goexit),
+// the deferred function marks the message as unreadable, and finish reads the remaining messages.
 func (f *fetched) ownOne(r reader, i int, p *Delivery) {
 	returned := false
 	defer func() {

@@ -31,14 +31,14 @@ func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Re
 	return f.items, r
 }
 
-// told returns an item without its pointers, which differ.
+// told returns an item without its pointers, which differ between two readings.
 func told(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*Delivery)
 	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)
 	return out
 }
 
-// refusal returns why an item never runs; nothing if it may run.
+// refusal returns the reason and the error if an item never runs, and nothing if the item may run.
 func refusal(i *machine.Item) (semel.Reason, error) {
 	if i.Refused == nil {
 		return reasonname.None, nil
@@ -118,7 +118,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 					t.Fatal(i.Refused.Why)
 				}
 			}
-			// Texts that the room forgets at the end are not counted.
+			// A text that the room forgets at the end is not counted.
 			if got := r.rooms[0].Parses(); got != 3*c.parses {
 				t.Errorf("%d texts were parsed for 3 deliveries, want %d", got, 3*c.parses)
 			}
@@ -126,7 +126,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 	}
 }
 
-// choosy is a store with its own spelling of ids.
+// choosy is a store that changes the spelling of ids.
 type choosy struct{}
 
 func (choosy) fit(source, id string) (string, error) {
@@ -135,7 +135,7 @@ func (choosy) fit(source, id string) (string, error) {
 		panic("no")
 	case "refuse":
 		return "", errors.New("refused")
-	case "trap": // an error that cannot be read
+	case "trap": // an error whose text cannot be read
 		return "", (*trap)(nil)
 	case "lose":
 		return "", nil
@@ -149,7 +149,7 @@ type trap struct{ inner error }
 func (t *trap) Error() string { return t.inner.Error() }
 func (t *trap) Unwrap() error { return t.inner }
 
-// parsing decodes a delivery like a source with lines of JSON.
+// parsing decodes a delivery as a source with lines of JSON does.
 type parsing struct{}
 
 func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, string) {
@@ -187,7 +187,7 @@ func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
 	p, q, d := new(Delivery), new(Delivery), deliveriesOf(`{"id":"1"}`)[0]
 	r := reader{room: new(reading.Room)}
 	p.read(c, r, &d)
-	copy(d.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
+	copy(d.Message.Body, `{"id":2  }`) // the layout differs from the last one, so the remembered layout does not fit
 	r.room.Begin()
 	q.read(c, r, &d)
 	if p.Item.Identity != "1" || q.Item.Identity != "2" || p.Item.Print == q.Item.Print {
@@ -195,8 +195,8 @@ func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
 	}
 }
 
-// scribble is a user-defined Fingerprinter. Depending on the body it reuses a buffer, panics, or ends its
-// goroutine.
+// scribble is a user-defined Fingerprinter. Depending on the body, scribble reuses a buffer, panics, or ends
+// its goroutine.
 type scribble struct {
 	running atomic.Int32
 	atOnce  atomic.Bool
@@ -290,7 +290,7 @@ func TestASmallFetchStartsNoGoroutine(t *testing.T) {
 	}
 }
 
-// remembering is a user-defined type that is both identity and fingerprinter and reads a body once.
+// remembering is a user-defined type that is both identity and fingerprinter. It reads a body only once.
 type remembering struct{ last []byte }
 
 func (*remembering) Validate() error { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// read fills p with what the machine needs to know of a delivery.
+// read fills p with the data that the machine needs about a delivery.
 func (p *Delivery) read(c *Rules, r reader, d *source.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
@@ -37,8 +37,8 @@ var (
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 
-// unread refuses a delivery for which a function of the user ended its goroutine. The fields that are
-// set show which function it was.
+// unread marks a delivery as unusable because a function of the user ended its goroutine. unread recognises
+// the function by the fields that are set already.
 func (p *Delivery) unread(c *Rules, r reader) {
 	if p.Item.Identity == "" {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
@@ -51,7 +51,7 @@ func (p *Delivery) unread(c *Rules, r reader) {
 	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
 }
 
-// become completes the item with the result of recognise.
+// become completes the item. refused and why are the result of recognise.
 func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	switch refused {
@@ -63,14 +63,14 @@ func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 		p.refuse(c, refused, why)
 	}
 	m.Identity = p.Key(c.Consumer)
-	it.Size = sized(sizeOf(m)) // before the cut: the source's message stays in memory
+	it.Size = sized(sizeOf(m)) // before cut, because the source keeps the whole message in memory
 	c.cut(m)
 	it.Route = p.route(c)
 	it.Handle = p
 }
 
-// refuse marks the item as one that never runs. Its identity is a hash of the message (package
-// surrogate), unless the filter skips it and no row needs an identity.
+// refuse marks the item as one that never runs. Its identity is then a hash of the message (package
+// surrogate). If the filter skips the message, no row is written, and the item gets the ids of the message.
 func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	foreign := reason == reasonname.Filtered
@@ -83,20 +83,20 @@ func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
 }
 
-// Borrowed is implemented by the handle of a delivery whose message belongs to a caller that may stop
-// waiting and reuse its memory while the handler runs.
+// Borrowed is implemented by the handle of a delivery whose message belongs to the caller of Process. That
+// caller may stop waiting and reuse the memory of the message while the handler runs.
 type Borrowed interface{ Borrowed() }
 
-// prove records that the body is strict JSON, which makes later reads of its values faster. A Borrowed
-// body may still change, so it has no such record.
+// prove records that the body is strict JSON, which makes later reads of its values faster. If the handle is
+// Borrowed, nothing is recorded, because the body may still change.
 func (p *Delivery) prove(r reader) {
 	if _, borrowed := p.Handle.(Borrowed); !borrowed {
 		p.Message.Strict = r.room.Proof(p.Message.Body)
 	}
 }
 
-// recognise sets identity, fingerprint and version, or returns the reason why the message is refused.
-// kind and partly are the results of typeOf.
+// recognise sets identity, fingerprint and version. If the message cannot be processed, recognise returns the
+// reason. kind and partly are the results of typeOf.
 func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.Message
 	if missed := c.misses(m, kind, partly || d.Refused != reasonname.None); missed != "" {
@@ -116,13 +116,13 @@ func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string
 
 // name sets identity, fingerprint, version and previous identity.
 func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
-	// One user-defined type may be both identity and fingerprinter, and reuse in the second call what
-	// it read in the first. So no other message may be read between the two calls.
+	// One user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values
+	// that the identity has read. So no other message may be read between the two calls.
 	by, prints := c.usersOwn()
 	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
-		r.alone = nil // it is held already
+		r.alone = nil // this function has taken the place in alone already
 	}
 	if err = p.identify(c, r, m); err != nil {
 		return reasonOf(err, semel.ReasonBadIdentity), err
@@ -140,7 +140,7 @@ func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Rea
 }
 
 func (p *Delivery) identify(c *Rules, r reader, m *semel.Message) error {
-	if c.Identity == nil { // nothing is marked, and only a row needs an identity
+	if c.Identity == nil { // no marker is written, and only an inbox row needs an identity
 		p.Item.Source, p.Item.Identity = surrogate.Source, surrogate.Of(m)
 		return nil
 	}
@@ -160,15 +160,15 @@ func reasonOf(err error, otherwise semel.Reason) semel.Reason {
 	return otherwise
 }
 
-// unversioned refuses a message without a version. The message keeps its identity, so that its row can
-// be retried after the policy was corrected.
+// unversioned marks a message without a version as unusable. The message keeps its identity, so that its row
+// can be retried after the policy was corrected.
 func (p *Delivery) unversioned(why error) {
 	p.Item.Version = nil
 	p.Item.Refused = &machine.Refusal{Reason: reasonname.NoVersion, Why: why, Unversioned: true}
 }
 
-// identifyPrevious sets the previous identity of a message. If the message has none, nothing can have
-// been marked under it.
+// identifyPrevious sets the previous identity of a message. If no previous identity is found, no marker can
+// exist under one, and the field stays nil.
 func (p *Delivery) identifyPrevious(c *Rules, r reader, m *semel.Message) {
 	if c.Previous == nil || c.Identity == nil {
 		return
@@ -198,16 +198,16 @@ func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	return nil
 }
 
-// placeAlone is place for a message that did not come from a fetch. placeAlone does not protect the
-// caller's goroutine against runtime.Goexit in the user's function.
+// placeAlone is place for a message that did not come from a fetch. If the user's function calls
+// runtime.Goexit, the goroutine of the caller ends.
 func (p *Delivery) placeAlone(c *Rules) error {
 	room := reading.Borrow()
 	defer room.Return()
 	return p.place(c, reader{room: room}, &p.Message)
 }
 
-// VersionIn returns the message's version in a stream that begins with start; the zero value if it has
-// none.
+// VersionIn returns the message's version in a stream that begins with start, or the zero value if the
+// message has no version.
 func (p *Delivery) VersionIn(start int64) versions.Position {
 	v := p.Item.Version
 	if v == nil {

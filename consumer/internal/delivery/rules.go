@@ -13,30 +13,31 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// Rules say how a consumer recognises its messages.
+// Rules say how a consumer reads its messages.
 type Rules struct {
 	guard.Guard
-	// Identity finds identities; nil: identities are not marked.
+	// Identity finds identities. If Identity is nil, no markers are written.
 	Identity identity.Identity
-	// Previous finds previous identities; nil: there are none.
+	// Previous finds previous identities. Previous is nil if there are none.
 	Previous    identity.Identity
 	Fingerprint identity.Fingerprinter
-	// Version finds stream and version of a message; nil: there are no streams.
+	// Version finds stream and version of a message. Version is nil if there are no streams.
 	Version identity.Versioner
-	// Type is the selector of types; nil: the type is that of CloudEvents.
+	// Type is the selector of types. If Type is nil, the type is the CloudEvents attribute type.
 	Type *selectors.Selector
-	// Types watches whether messages have types; nil: they are not watched.
+	// Types watches whether messages have types. If Types is nil, nothing is watched.
 	Types  *TypeWatch
 	Filter Filter
-	// SkipFiltered: messages that the filter excludes are settled, and no row is written of them.
+	// SkipFiltered means that messages that the filter excludes are acked, and no row is written.
 	SkipFiltered bool
-	// MaxBody is the longest body in bytes that is processed.
+	// MaxBody is the maximum length in bytes of a body that is processed.
 	MaxBody int64
-	// FitIdentity returns an id in the form in which the store holds it; nil: unchanged.
+	// FitIdentity returns an id in the form in which the store holds it. If FitIdentity is nil, ids are not
+	// changed.
 	FitIdentity func(source, id string) (string, error)
-	// Replay is the replay that the messages are part of, nil if there is none.
+	// Replay is the replay to which the messages belong, or nil if there is none.
 	Replay *semel.Replay
-	// ByKey: messages of one key have one route, even if they are of different streams.
+	// ByKey means that all messages of one key go to one worker, even if they belong to different streams.
 	ByKey bool
 }
 
@@ -46,16 +47,16 @@ type Filter struct {
 	Headers map[string][]string
 }
 
-// Takes reports whether the filter selects a message. With refused, the source could not read the
-// message completely: then only a type or header that is there can exclude the message, and one that is
-// missing cannot.
+// Takes reports whether the filter selects a message. refused means that the source could not read the
+// message completely. Then a type or header that could be read can exclude the message, but a missing type or
+// header cannot.
 func (c *Rules) Takes(m *semel.Message, refused bool) bool {
 	kind, partly, _ := c.typeOf(reader{}, m)
 	return c.misses(m, kind, refused || partly) == ""
 }
 
-// misses returns the name of a condition that message m with type kind fails to meet, or "" if the
-// filter selects m. With refused, a missing type or header does not count; see Takes.
+// misses returns the name of a condition that message m with type kind does not meet, or "" if the filter
+// selects m. If refused is set, a missing type or header does not exclude m; see Takes.
 func (c *Rules) misses(m *semel.Message, kind string, refused bool) string {
 	if len(c.Filter.Types) > 0 && !slices.Contains(c.Filter.Types, kind) && (kind != "" || !refused) {
 		return "type"
@@ -81,8 +82,8 @@ func headerIs(headers semel.Headers, name string, values []string, absent bool) 
 	return absent
 }
 
-// typeOf returns the type that Rules.Type selects, "" if there is none. With partly, the type could not
-// be read, so that a missing type must not exclude the message.
+// typeOf returns the type that Rules.Type selects, or "" if there is none. partly means that the type could
+// not be read, so that a missing type must not exclude the message.
 func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
 	case c.Type == nil && len(c.Filter.Types) == 0 && !c.Types.deciding():
@@ -101,16 +102,16 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// typed sets the type of the message to the one that Rules.Type selects. typed is called after
-// identity and fingerprint were found, so that a change of Rules.Type changes neither.
+// typed sets the type of the message to the type that Rules.Type selects. typed is called after identity and
+// fingerprint were found, so that a change of Rules.Type changes neither identity nor fingerprint.
 func (p *Delivery) typed(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {
 		p.Message.Attributes.Type = kind
 	}
 }
 
-// typedAlone is typed for a row, which may have been stored before Rules.Type was set. If the type
-// cannot be read, the row's type stays.
+// typedAlone is typed for a row, which may have been stored before Rules.Type was set. If the type cannot be
+// read, the row keeps its type.
 func (p *Delivery) typedAlone(c *Rules) {
 	if c.Type == nil {
 		return
@@ -122,7 +123,7 @@ func (p *Delivery) typedAlone(c *Rules) {
 	}
 }
 
-// NoteTypeAsked notes in Types that the handler has asked m for its type, if it has.
+// NoteTypeAsked tells Types whether the handler has read the type of m.
 func (c *Rules) NoteTypeAsked(m *semel.Message) {
 	if w := c.Types; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
 		w.ask()

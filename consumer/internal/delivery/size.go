@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeptOfLargest is how many bytes are kept of a body that is too large.
+// KeptOfLargest is the number of bytes that are kept of a body that is too large.
 const KeptOfLargest = 64 << 10
 
 // isTooLarge reports whether the body is longer than MaxBody.
@@ -22,7 +22,7 @@ func (c *Rules) tooLarge(m *semel.Message) error {
 	return fmt.Errorf("the body has %d bytes, more than the limit of %d; its first 64 KiB are kept", len(m.Body), c.MaxBody)
 }
 
-// cut replaces a body that is too large by a copy of its beginning, and adds a header with its original
+// cut replaces a body that is too large by a copy of its first bytes, and adds a header with the original
 // length.
 func (c *Rules) cut(m *semel.Message) {
 	if !c.isTooLarge(m) {
@@ -35,11 +35,11 @@ func (c *Rules) cut(m *semel.Message) {
 	}
 }
 
-// messageOverhead is approximately how many bytes a message takes in memory besides its contents: the
-// Delivery, and the source's message.
+// messageOverhead is approximately the number of bytes that a message takes in memory in addition to its
+// contents: for the Delivery, and for the source's message.
 const messageOverhead = 1024
 
-// sized returns n as the size of an item.
+// sized converts n to the type of an item's size.
 func sized(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func sizeOf(m *semel.Message) int {
@@ -50,7 +50,7 @@ func sizeOf(m *semel.Message) int {
 	return n
 }
 
-// outputsSize returns how many bytes the outputs of steps take in memory.
+// outputsSize returns the number of bytes that the outputs of steps take in memory.
 func outputsSize(done []store.StepDone) (n int) {
 	for i := range done {
 		n += len(done[i].Name) + len(done[i].Output)

@@ -7,8 +7,8 @@ import (
 // typeless is the number of messages without a type after which TypeWatch warns.
 const typeless = 100
 
-// TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. Then
-// producers probably write the type to a place that the policy does not name. TypeWatch is safe for
+// TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. In
+// this case producers probably write the type to a place that the policy does not name. TypeWatch is safe for
 // concurrent use.
 type TypeWatch struct {
 	// warn is called at most once, with the number of messages.
@@ -26,7 +26,7 @@ func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	return w
 }
 
-// deciding reports whether saw must still be called for each message.
+// deciding reports whether saw must still be called for further messages.
 func (w *TypeWatch) deciding() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }

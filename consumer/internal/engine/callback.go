@@ -5,9 +5,9 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// calls applies the time-out of handlers to the functions that a batch calls back in its Commit.
-// If a callback is still running then, its connection is cut and the callback is reported. Its
-// worker waits until the callback returns; the other workers continue.
+// calls applies the timeout of handlers to the functions that a batch calls during its Commit. If such a
+// function (a callback) still runs after the timeout, calls closes the connection of the batch and reports
+// the callback. The worker of the batch waits until the callback returns. Other workers continue.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back, able := f.Transaction().(admin.QueuedStatements)
 	if !able {
@@ -30,8 +30,8 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	})
 }
 
-// watchCall watches one call. watchCall calls stuck once if the call takes too long, and then over
-// once when the call has returned.
+// watchCall limits the time of one call. If the call takes too long, watchCall calls stuck once, and calls
+// over once when the call has returned. The caller must call ended when the call has returned.
 func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
@@ -48,12 +48,12 @@ func watchCall(c *Config, stuck, over func()) (ended func()) {
 	}
 }
 
-// gave reports whether stuck was called, or is about to be; valid after end.
+// gave reports whether stuck was called, or will be called at once. gave is valid after end.
 func (w *watch) gave() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.told
 }
 
-// item returns the item of a mark.
+// item returns the message that belongs to a marker of the batch.
 func (f *flight[Tx]) item(mark int) *machine.Item { return f.Entries[max(f.entryOf(mark), 0)].Item }

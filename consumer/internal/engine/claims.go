@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stand returns the rows of a flight's claims that were still valid when the batch of the flight
-// began.
+// stand returns the claimed rows of a batch whose claims were still valid when the batch began.
 func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
@@ -21,7 +20,7 @@ func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	return all
 }
 
-// claims returns the claims that the batch of a flight checks.
+// claims returns the claims that the transaction of a batch checks.
 func (f *flight[Tx]) claims() (all []store.Claim) {
 	for _, h := range f.asked() {
 		all = append(all, h.Claim())
@@ -29,7 +28,7 @@ func (f *flight[Tx]) claims() (all []store.Claim) {
 	return all
 }
 
-// forgetLost forgets claims that were lost or have ended.
+// forgetLost removes the claims that were lost or have ended from the list of held claims.
 func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known == nil {
 		return
@@ -41,15 +40,15 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	}
 }
 
-// keepWaiting extends the leases of a flight that is about to begin: it may have to wait for a
-// connection, or for another process's batch. Begin reports the claims that are lost meanwhile.
+// keepWaiting extends the leases of a batch that is about to begin, because the batch may have to wait for a
+// connection or for a batch of another process. Begin reports the claims that are lost during that wait.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 	if rows := f.asked(); len(rows) > 0 {
 		p.engine.Inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
 }
 
-// keep extends the leases of the valid claims of a flight that has begun.
+// keep extends the leases of the valid claims of a batch that has begun.
 func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
@@ -63,11 +62,11 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	}
 }
 
-// keepAfter extends the leases of a flight that did not commit and may run again, until it does,
-// but for keptAfter at most. After a long flight it extends them at once, because a store with a
-// single writer could not extend leases while the batch was open. keepAfter returns until when the
-// claims may wait, 0 if the flight has none. The next Begin reports claims that are lost
-// nevertheless.
+// keepAfter extends the leases of a batch that did not commit and may run again. The leases are extended
+// until the batch runs again, but for keptAfter at most. After a long batch, keepAfter extends the leases at
+// once, because a store with a single writer could not extend leases while the batch was open. keepAfter
+// returns the time until which the claims may wait, or 0 if the batch has no claims. If claims are lost
+// nevertheless, the next Begin reports the loss.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
 	rows := f.asked()
@@ -82,10 +81,10 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	return max(e.Inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
 }
 
-// keptAfter is longer than a message waits after contention.
+// keptAfter is longer than the time that a message waits after contention.
 const keptAfter = 10 * time.Second
 
-// asked returns the rows of the claims that the batch of a flight checks.
+// asked returns the rows whose claims the transaction of a batch checks.
 func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil
@@ -102,9 +101,10 @@ func rowOf(en *machine.Entry) *inbox.ClaimedRow {
 	return inbox.RowOf(en.Item.Handle.(*delivery.Delivery))
 }
 
-// lookAhead handles claims that need a statement before the batch begins. A claim whose commit has
-// an unknown outcome is reclaimed, since the old transaction may still commit. Of a row that is
-// suspected of crashing processes, the start is recorded, so that a crash of this process counts.
+// lookAhead handles claims that need a statement before the batch begins. If the outcome of a claim's commit
+// is unknown, lookAhead reclaims the row, because the old transaction may still commit. If a row may have
+// crashed processes, lookAhead records in the store that this process starts the row, so that a crash of this
+// process is counted.
 func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	for i := range f.Entries {
 		h := rowOf(&f.Entries[i])
@@ -128,14 +128,14 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	return nil
 }
 
-// claimEnding returns how a claim ends with the commit of its flight.
+// claimEnding returns how a claim ends with the commit of its batch.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Mark: f.mark[r.Entry], Event: inbox.ClaimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.Line() != nil, Call: h.Calls.Outcome(),
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
-// aboutToCall notes that no call was made yet for the rows of a flight: the store records the start
-// of a call before the handler runs, and the record is taken back if the handler does not run.
+// aboutToCall notes for the rows of a batch that no call was made yet. The store records the start of a call
+// before the handler runs. If the handler does not run, that record is removed again.
 func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	if !p.engine.config.CallsOut {
 		return
@@ -147,5 +147,5 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	}
 }
 
-// flightTime is how long a flight may take until its commit begins.
+// flightTime is the maximum time from the start of a batch to the start of its commit.
 func (c *Config) flightTime() time.Duration { return c.Machine.BatchTime + c.Timeout }

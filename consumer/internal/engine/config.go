@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/recording"
 )
 
-// Config is what the engine needs of a consumer's policy.
+// Config contains the parts of a consumer's policy that the engine uses.
 type Config struct {
 	guard.Guard
 	runner.Timeouts
@@ -22,37 +22,39 @@ type Config struct {
 	PublicName string
 	// Strategy is the name of the consumer's strategy, for the log.
 	Strategy string
-	// CallsOut: handlers call out. If they have a transaction, it begins after the call.
+	// CallsOut means that handlers call other systems. If such a handler has a transaction, the transaction
+	// begins after the call.
 	CallsOut bool
 	Machine  machine.Config
-	// Lease is how long a claim lasts if it is not extended. Poll is how long an idle consumer waits
-	// before it asks the inbox again.
+	// Lease is the duration of a claim that is not extended. Poll is the interval at which an idle consumer
+	// asks the inbox for due rows.
 	Lease, Poll time.Duration
 	Rules       *delivery.Rules
 	Retention   *upkeep.Retention
-	// Lines is the order that messages keep in the inbox.
+	// Lines says which messages must wait for earlier messages in the inbox.
 	Lines Lines
-	// VersionStart is the first version of a stream; 0: any.
+	// VersionStart is the first version of a stream; 0 means that a stream can start with any version.
 	VersionStart int64
-	// StrictPrevious: a message is a conflict if its previous identity is marked without a fingerprint
-	// that can be compared.
+	// StrictPrevious means that a message is a conflict if its previous identity is marked without a
+	// fingerprint, or with a fingerprint that cannot be compared.
 	StrictPrevious bool
-	// Working is the generation of the consumer; the store rejects batches while it has another state.
+	// Working is the generation of the consumer and its expected state. The store rejects batches while the
+	// generation has another state.
 	Working generations.Working
-	// StepOutput is the most bytes that a step may return.
+	// StepOutput is the maximum number of bytes that a step may return.
 	StepOutput int
-	// NoResults is the reason why handlers cannot keep results; nil if they can.
+	// NoResults is the reason why handlers cannot store results, or nil if they can.
 	NoResults error
-	// MayEnd is asked before an idle run ends; nil: every idle run may end.
+	// MayEnd is called before an idle run ends. If MayEnd is nil, every idle run may end.
 	MayEnd func() bool
 	// OnDuplicate, if not nil, is called for each duplicate.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
-	// ReEmit: when a duplicate arrives, the intents of its message are sent again. SenderWindows are
-	// the longest ages of such intents, by sender.
+	// ReEmit means that, when a duplicate arrives, the intents of its message are sent again. SenderWindows
+	// are the maximum ages of such intents, by sender.
 	ReEmit        bool
 	SenderWindows map[string]time.Duration
-	// Recorder is nil where nothing is recorded.
+	// Recorder is nil if nothing is recorded.
 	Recorder *recording.Recorder
-	// AuditKey is the key of the audit chain, empty for none.
+	// AuditKey is the key that seals audit records; empty if there is no key.
 	AuditKey []byte
 }

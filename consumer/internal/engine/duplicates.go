@@ -13,8 +13,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hold sends intents again and calls OnDuplicate for the duplicates of a queue, as the policy says.
-// hold returns the indexes, in order, of the settlements that must wait because that failed.
+// hold handles the duplicates of a queue as the policy says: hold sends their intents again and calls
+// OnDuplicate. hold returns the indexes, in ascending order, of the settlements that must wait because one of
+// these actions failed.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
 	if s.config.OnDuplicate == nil && !s.config.ReEmit {
 		return nil, nil
@@ -64,8 +65,8 @@ func resultsOf(items []*machine.Item) []resultOf {
 	return of
 }
 
-// callOnDuplicate calls Config.OnDuplicate. callOnDuplicate returns an error if that panics, or if
-// ctx has ended before.
+// callOnDuplicate calls Config.OnDuplicate. It returns an error if OnDuplicate panics, or if ctx had ended
+// before the call.
 func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result []byte) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -79,15 +80,15 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
 }
 
-// settling are the settlements of a queue.
+// settling contains the settlements of a queue.
 type settling struct {
-	// all are passed to the source. places are their indexes in the queue; nil if they are the same as
-	// in all.
+	// all are the settlements that are passed to the source. places contains the index in the queue of each
+	// settlement in all. places is nil if both indexes are the same.
 	all    []source.Settlement
 	places []int
 }
 
-// settling returns the settlements of a queue, without those that are held.
+// settling returns the settlements of a queue, without the settlements that are held.
 func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	most, n, next := settlements(queue), 0, held
 	out := settling{all: make([]source.Settlement, 0, most)}
@@ -112,7 +113,8 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	return out
 }
 
-// placed returns the indexes in the queue of the settlements left and held, in order.
+// placed returns the indexes in the queue of all settlements that must wait, in ascending order. left are
+// indexes in s.all; held are indexes in the queue.
 func (s *settling) placed(left, held []int) []int {
 	all := slices.Clone(held)
 	for _, i := range left {

@@ -1,5 +1,5 @@
-// Package engine runs a consumer once: it carries out the actions that the machine decides on and
-// reports their results to the machine.
+// Package engine runs a consumer once. The machine decides on actions; the engine carries out these actions
+// and reports their results to the machine.
 package engine
 
 import (
@@ -27,10 +27,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Engine carries out the machine's actions for one run of a consumer. A message
-// passes its files in this order: intake.go (fetch), flight.go (begin),
-// handler.go (run), flight.go (commit), settler.go (settle). The loop below owns the machine;
-// everything else sends events to the loop.
+// Engine carries out the machine's actions for one run of a consumer. A message is handled in these files, in
+// this order: intake.go (fetch), flight.go (begin), handler.go (run), flight.go (commit), settler.go (ack).
+// The function loop below uses the machine; all other goroutines send events to the loop.
 type Engine[Tx any] struct {
 	Parts[Tx]
 	config  *Config
@@ -41,22 +40,23 @@ type Engine[Tx any] struct {
 	recording *recording.Tape
 	began     time.Time
 	events    chan machine.Event
-	group     worker.Group // fetcher and settler
-	crew      worker.Group // pilots
-	// base ends when the run is over; what runs beside the loop derives from it.
+	group     worker.Group // runs the fetcher and the settler
+	crew      worker.Group // runs the pilots
+	// base ends when the run is over. The contexts of all goroutines beside the loop derive from base.
 	base   context.Context
 	cancel context.CancelFunc
 
 	intake  *intake
-	reaper  *upkeep.Reaper // nil if the store is no store.Reaper
-	sealer  *upkeep.Sealer // nil if the store is no admin.Auditor
-	bell    *notify.Bell   // nil if the store is no admin.Notifier
+	reaper  *upkeep.Reaper // nil if the store does not implement store.Reaper
+	sealer  *upkeep.Sealer // nil if the store does not implement admin.Auditor
+	bell    *notify.Bell   // nil if the store does not implement admin.Notifier
 	pilots  []*pilot[Tx]
 	settler *settler
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// behind is the semel.ErrBehind error of the source; gaveUp is closed when it is set. Used by the loop.
+	// behind is the semel.ErrBehind error of the source. gaveUp is closed when behind is set. Only the loop
+	// uses both.
 	behind error
 	gaveUp chan struct{}
 
@@ -64,31 +64,32 @@ type Engine[Tx any] struct {
 	counts machine.Counts // guarded by mutex
 	load   machine.Load   // guarded by mutex
 	over   bool           // the loop has ended; guarded by mutex
-	// stepping is the time at which the loop's current step began; 0 while the loop waits.
+	// stepping is the time at which the current step of the loop began, or 0 while the loop waits.
 	stepping atomic.Int64
-	// took: a message was selected by the filter. skipping: the warning that none is was logged. Used by the loop.
+	// took is set when the filter has selected a message. skipping is set when the warning that the filter
+	// selects no message was logged. Only the loop uses both.
 	took, skipping bool
 	left           []semel.Unfinished // guarded by mutex
-	// lined: messages behind one that waits in the inbox wait there too.
+	// lined means that messages wait in the inbox behind an earlier message of their key or lane.
 	lined bool
 }
 
-// Parts are what an engine works with.
+// Parts are the objects that an engine uses.
 type Parts[Tx any] struct {
 	Store    runner.Store
 	Runner   runner.Runner[Tx]
-	FailOpen *runner.FailOpenPath // nil: there is no way past the store
+	FailOpen *runner.FailOpenPath // nil unless KeyPolicy.FailOpen is set
 	Source   source.Source
-	Info     source.Info // of Source
+	Info     source.Info // information about Source
 	Handler  Handler[Tx]
 	Scopes   *scopes.Cache[Tx]
 	Reporter *Reporter
-	Control  *control.Control // nil: the store keeps none
+	Control  *control.Control // nil if the store has no controls
 	Turns    upkeep.Turns
-	Inbox    *inbox.Inbox // nil: the store keeps none
-	// ByCalls: the messages are passed by calls of Process.
+	Inbox    *inbox.Inbox // nil if the store has no inbox
+	// ByCalls means that the messages are passed by calls of Process.
 	ByCalls bool
-	// InboxOnly: the run works off the inbox and then ends.
+	// InboxOnly means that the run processes the due rows of the inbox and then ends.
 	InboxOnly bool
 }
 
@@ -98,8 +99,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 		Parts: parts, config: c,
 		machine: machine.New(c.Machine),
 		began:   time.Now(),
-		// Each sender below has at most one event in the channel, except lanes, which wait for space or for the
-		// end of the run.
+		// Each sender below has at most one event in the channel, except the lanes. A lane waits until the
+		// channel has space or the run ends.
 		events: make(chan machine.Event, 2*c.Machine.Workers+8),
 		gaveUp: make(chan struct{}), lined: parts.Inbox != nil && (c.Lines.ByKey || c.Lines.ByLane),
 	}
@@ -117,7 +118,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	ages := new(upkeep.LaneAges)
 	e.upkeep(ages)
 	e.intake = &intake{config: c, source: e.Source, info: e.Info, reaper: e.reaper, ages: ages, orders: make(chan machine.Fetch, 1), reporter: e.Reporter}
-	if !e.ByCalls { // Process returns messages instead of waiting
+	if !e.ByCalls { // Process returns messages instead of waiting until the consumer is resumed
 		e.intake.control = e.Control
 	}
 	e.settler = newSettler(e.Source, c, e.results)
@@ -129,8 +130,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	return e
 }
 
-// upkeep creates the reaper and the sealer, which maintain the store during a run. A run that only
-// works off the inbox has neither.
+// upkeep creates the reaper and the sealer, which maintain the store during a run. A run that only processes
+// the inbox has no reaper and no sealer.
 func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	if e.InboxOnly {
 		return
@@ -146,7 +147,6 @@ func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	}
 }
 
-// tasks returns the maintenance tasks of a run.
 func (e *Engine[Tx]) tasks() (tasks []*upkeep.Task) {
 	if e.reaper != nil {
 		tasks = append(tasks, e.reaper.Task())
@@ -157,20 +157,19 @@ func (e *Engine[Tx]) tasks() (tasks []*upkeep.Task) {
 	return tasks
 }
 
-// LimitToRows limits a run to these rows of the inbox; without rows, the run claims all that are
-// due. Call it before Run.
+// LimitToRows limits a run to these rows of the inbox. If rows is empty, the run claims all due rows. Call
+// LimitToRows before Run.
 func (e *Engine[Tx]) LimitToRows(rows []int64) { e.Inbox.Only = rows }
 
-// Unfinished returns the lanes in which a run that ended idle left messages.
+// Unfinished returns the lanes that still had messages when the run ended because it was idle.
 func (e *Engine[Tx]) Unfinished() []semel.Unfinished {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	return slices.Clone(e.left)
 }
 
-// Run works until the machine is done. The order of stopping: the machine
-// drains; then fetcher, pilots and settler are told to end and waited for; then
-// the source is closed.
+// Run works until the machine is done. To stop, Run first lets the machine drain. Then Run tells fetcher,
+// pilots and settler to end, and waits for them. At last Run closes the source.
 func (e *Engine[Tx]) Run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
@@ -207,14 +206,14 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 
 func (e *Engine[Tx]) loop(ctx context.Context) {
 	stop, gaveUp := ctx.Done(), e.gaveUp
-	notified := e.bell.Heard() // by other processes
+	notified := e.bell.Heard() // notifications of other processes
 	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
 		now := time.Since(e.began)
 		actions := e.step(event, now)
-		// The counts are stored before the actions are carried out, so that an observer of a
-		// settlement finds it counted.
+		// The counts are stored before the actions are carried out. So when an observer learns that a message
+		// has ended, the counts include that message.
 		e.note(now)
 		for _, a := range actions {
 			e.carryOut(a)
@@ -242,8 +241,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 	}
 }
 
-// noteBehind ends the run if the source has given up (semel.ErrBehind). The source delivers again
-// the messages that it could not settle.
+// noteBehind ends the run if the source reports semel.ErrBehind. A later run gets the messages that were not
+// acked again.
 func (e *Engine[Tx]) noteBehind(event machine.Event) {
 	if f, ok := event.(machine.Fetched); ok && e.behind == nil && errors.Is(f.Err, semel.ErrBehind) {
 		e.behind = f.Err
@@ -308,8 +307,8 @@ func (e *Engine[Tx]) Snapshot() semel.Counts {
 	return out
 }
 
-// flow pauses or resumes a lane. If that panics, the lane keeps delivering, up to the limits of
-// unsettled messages.
+// flow pauses or resumes a lane. If the source panics in Flow, the lane keeps delivering until MaxUnacked is
+// reached.
 func (e *Engine[Tx]) flow(a machine.Flow) {
 	_ = e.config.Source("Flow", func() error { e.Source.Flow(source.Lane(a.Lane), a.On); return nil })
 }

@@ -21,42 +21,44 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pilot carries out the flights of one of the machine's workers, one at a time.
+// pilot processes the batches of one of the machine's workers, one at a time.
 type pilot[Tx any] struct {
 	engine *Engine[Tx]
 	orders chan machine.Action
-	scopes []scopes.Of // of the last flight's marks; its memory is reused
-	// handling and committing report what the pilot does now, for the error of a run that cannot stop
-	// the pilot.
+	scopes []scopes.Of // numbers of the sources of the last batch; the slice is reused
+	// handling and committing report what the pilot does now. If a run cannot stop the pilot, they are used
+	// for the error.
 	handling, committing atomic.Bool
 
 	mutex  sync.Mutex
-	flight *flight[Tx] // the one under way; guarded by mutex, written by the pilot
+	flight *flight[Tx] // the current batch; guarded by mutex, written by the pilot
 }
 
-// flight is a batch under way.
+// flight is a batch that is being processed.
 type flight[Tx any] struct {
 	*machine.Flight
 	runner.Attempt[Tx]
 	marks []store.Mark
-	// mark is the index in marks of each entry, All for one without.
+	// mark contains for each entry the index of its marker in marks, or store.All for an entry without a
+	// marker.
 	mark []int
-	// known are the verdicts, by entry, on claims whose end was found out before the batch began; nil
-	// without claims.
+	// known contains, by entry, the verdicts on claims whose end was found before the batch began. known is
+	// nil if there are no claims.
 	known []store.Verdict
 	began time.Time
-	// spent is how long the finished parts of the flight took. figures has the time of each part.
+	// spent is the time that the finished parts of the batch took. figures contains the time of each part.
 	spent   time.Duration
 	figures measure.Batch
-	// spans are the spans of the sampled messages, nil if no message is sampled. failed is the entry
-	// whose handler failed, store.NoCulprit if none did or if one handler ran for all entries.
+	// spans are the spans of the sampled messages, or nil if no message is sampled. failed is the entry whose
+	// handler failed. failed is store.NoCulprit if no handler failed or if one handler ran for all entries.
 	spans  *spans
 	failed int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
 	watch  watch
-	// job is the handler that runs. The field is part of the flight so that a run does not allocate a job.
+	// job is the handler that runs. The field is part of the flight so that running a handler allocates no
+	// job.
 	job runner.Job[Tx]
 }
 
@@ -69,7 +71,7 @@ func (p *pilot[Tx]) work() {
 		case <-p.engine.base.Done():
 		}
 	}
-	if f := p.flight; f != nil { // the run ended before the flight
+	if f := p.flight; f != nil { // the run ended before the batch
 		p.rollback(machine.Rollback{Flight: f.Flight})
 	}
 }
@@ -103,7 +105,7 @@ func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
 	return p.flight
 }
 
-// stopRun ends the handlers of a flight. The engine's loop calls it while the pilot runs them.
+// stopRun ends the handlers of a batch. The engine's loop calls stopRun while the pilot runs the handlers.
 func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	if f := p.current(a.Flight); f != nil {
 		f.stop.Store(true)
@@ -113,7 +115,7 @@ func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	}
 }
 
-// kill closes the connection of a flight. The engine's loop calls it while the pilot works.
+// kill closes the connection of a batch. The engine's loop calls kill while the pilot works.
 func (p *pilot[Tx]) kill(m *machine.Flight) {
 	if f := p.current(m); f != nil {
 		f.Kill()
@@ -122,7 +124,7 @@ func (p *pilot[Tx]) kill(m *machine.Flight) {
 
 var errAborted = errors.New("semel: the consumer is stopping")
 
-// begin opens the transaction with the flight's marks.
+// begin opens the transaction of a batch and writes the markers.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
@@ -168,7 +170,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
 }
 
-// notBegun returns the event of a transaction that could not begin. No message can have caused that:
+// notBegun returns the event for a transaction that could not begin. No message has caused that failure:
 // either another transaction holds a lock, or the store is down.
 func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
@@ -177,31 +179,32 @@ func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	return machine.Marked{Flight: f, Class: store.ClassDown, Err: err}
 }
 
-// markLock is how long marks wait for a copy that is in flight elsewhere (case 5).
+// markLock is how long the marker of a message waits while another process handles a copy of the message
+// (case 5).
 const markLock = 50 * time.Millisecond
 
-// effectLock is how long a handler's statement waits for a row that another
-// transaction holds; then the batch counts as contended and runs again.
+// effectLock is how long a handler's statement waits for a row that another transaction holds. After
+// effectLock the batch fails as contended and runs again.
 const effectLock = time.Second
 
-// idleGrace is added to a handler's time-out: after that time without a statement, the server ends a
-// transaction. Otherwise a frozen process would block the process that replaces it.
+// idleGrace is added to the handler's timeout. If a transaction has no statement for that time, the server
+// ends the transaction. Otherwise a frozen process would block the process that replaces it.
 const idleGrace = 10 * time.Second
 
-// txOptions returns the settings of a flight's transaction. EffectLock is shorter than the handler's
-// time-out, so that a wait for a lock does not count as an attempt of the message.
+// txOptions returns the settings of a batch's transaction. EffectLock is shorter than the handler's timeout,
+// so that a wait for a lock does not count as an attempt of the message.
 func (c *Config) txOptions(serial bool) store.TxOptions {
 	return store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
 		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Lease,
-		// Turn is shorter than the time-out of Begin, which distinguishes a wait for the turn from a
-		// server that does not answer.
+		// Turn limits the wait for another batch of a store with a single writer. Turn is shorter than the
+		// timeout of Begin, so that a long wait can be distinguished from a server that does not respond.
 		Serial: serial, Consumer: c.Consumer, Turn: c.CommitTimeout * 2 / 3,
 		Working: c.Working,
 	}
 }
 
-// prepare makes the marks of a flight's entries.
+// prepare creates the markers of the batch's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	p.scopes = f.scopes(p.scopes[:0])
 	if err := p.engine.Scopes.Know(ctx, p.scopes); err != nil {
@@ -209,8 +212,8 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	}
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]store.Mark, 0, len(f.Entries))
-	ids := make([]byte, 0, f.idLength()) // the ids of all marks: one allocation for each flight
-	var names []byte                     // the names of the lines of all marks
+	ids := make([]byte, 0, f.idLength()) // the ids of all markers share one allocation
+	var names []byte                     // the names of the lines of all markers
 	for i, en := range f.Entries {
 		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
 			f.mark[i] = store.All
@@ -230,7 +233,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.Claim()
-		} else if m.Asks() { // also for a message that becomes a row, whose age is not checked again
+		} else if m.Asks() { // also for a message that is stored in the inbox, because its age is not checked again
 			m.Age = p.engine.config.Retention.AgeOf(en.Item.Handle.(*delivery.Delivery))
 		}
 		f.marks = append(f.marks, m)
@@ -249,8 +252,8 @@ func (f *flight[Tx]) idLength() int {
 	return n
 }
 
-// verdicts returns a verdict for every entry. An entry without a mark is fresh, unless its verdict is
-// known.
+// verdicts returns a verdict for every entry. For an entry without a marker the verdict is the known verdict
+// or, without a known verdict, Fresh.
 func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	out := make([]store.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
@@ -266,8 +269,8 @@ func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	return out
 }
 
-// commit commits the flight. commit has its own time-out and does not end with the run, because the
-// outcome would then be unknown.
+// commit commits the batch. commit has its own timeout and does not end with the run, because the outcome
+// would then be unknown.
 func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)

@@ -7,17 +7,17 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// haltError says which message halted a consumer.
+// haltError says which message stopped a consumer.
 type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
-	// claimed: the message is a row of the inbox.
+	// claimed means that the message is a row of the inbox.
 	claimed bool
 }
 
-// Error is one line that is safe to print: a program prints what Run returns,
-// and the error of a handler or of a database may hold a payload's text.
+// Error returns one printable line. Programs print the error of Run, and the error of a handler or of a
+// database may contain text of a payload.
 func (e *haltError) Error() string {
 	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
 	if e.err != nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Handler is the user's handler. One of the three fields is set.
+// Handler is the user's handler. Exactly one of the three fields is set.
 type Handler[Tx any] struct {
 	One func(context.Context, Tx, *semel.Message) error
 	All func(context.Context, Tx, []*semel.Message) error
-	// Steps run one after the other, each in a flight of its own.
+	// Steps run one after the other, each in its own batch.
 	Steps []Step[Tx]
 }
 
-// Step is a part of a handler that takes effect by itself. done are the completed steps.
+// Step is a part of a handler with its own effect. done are the completed steps.
 type Step[Tx any] struct {
 	Name string
 	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
 }
 
-// run runs the handlers of a flight in order. run ends at the first failure, at the budget, or
-// when it is told to stop.
+// run runs the handlers of a batch in order. run ends at the first failure, when the time budget is used up,
+// or when stopRun was called.
 func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)
 	out := machine.Ran{Flight: a.Flight}
 	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
 	defer f.watch.end()
-	// A handler that ends its goroutine ends this one: the pilot continues in a new goroutine, and
-	// the deferred function reports the failure.
+	// If a handler ends its goroutine, it ends the goroutine of this function. The pilot then continues in a
+	// new goroutine, and the deferred function reports the failure.
 	ended := false
 	p.handling.Store(true)
 	defer func() {
@@ -85,7 +85,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 }
 
-// runOne runs the handler of one entry, or its next step.
+// runOne runs the handler of one entry or, if the handler has steps, the next step of the entry.
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	h, row := &p.engine.Handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
@@ -124,9 +124,8 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	out.Done = len(a.Fresh)
 }
 
-// call runs the flight's job and returns the handler's error. call also returns an error if the
-// handler panicked, if it returned after its context was cancelled, or if its transaction can no
-// longer commit.
+// call runs the job of the batch and returns the handler's error. call also returns an error if the handler
+// panicked, if it returned after its context was cancelled, or if its transaction can no longer commit.
 func (f *flight[Tx]) call() (err error) {
 	defer runner.Recover(&err)
 	err = guard.Readable(f.Attempt.Run(&f.job))
@@ -140,8 +139,8 @@ func (f *flight[Tx]) call() (err error) {
 	return err
 }
 
-// failure converts a handler's error. A broken transaction, contention and a store that is down take precedence
-// over the handler's decision.
+// failure converts a handler's error. A broken transaction, contention and a store that is down are reported
+// even if the handler has decided otherwise.
 func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	out := machine.Failure{Class: store.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
@@ -149,7 +148,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 		switch {
 		case errors.Is(cause, errAborted):
 			out.Class = store.ClassContended
-		case errors.Is(cause, store.ErrClaimLost): // a claim of the batch is lost: no message is charged
+		case errors.Is(cause, store.ErrClaimLost): // a claim of the batch is lost, so the failure counts as an attempt of no message
 			out.Class = store.ClassClaimLost
 		}
 		return out
@@ -180,8 +179,8 @@ func decide(out *machine.Failure, err error) {
 	}
 }
 
-// watch ends a handler that exceeds its timeout: first its context is cancelled; if it still does not return, its
-// connection is closed. One timer serves a flight.
+// watch limits the time of handlers. After the timeout, watch cancels the context of the handler. If the
+// handler still does not return, watch closes its connection. All handlers of a batch share one timer.
 type watch struct {
 	mutex   sync.Mutex
 	timer   *time.Timer
@@ -199,7 +198,7 @@ type watch struct {
 // stuckAfter is how long a handler may run after its context was cancelled.
 const stuckAfter = time.Second
 
-// start starts the watch. cancel is called with the lock held and must not block; stuck may block.
+// start starts the watch. cancel is called while the lock is held and must not block. stuck may block.
 func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -213,8 +212,8 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// returned records the return of a handler, before its context is checked, so that a timeout is attributed to the
-// handler that was late and never to the next one.
+// returned records that a handler has returned. returned is called before the handler's context is checked,
+// so that a timeout is attributed to the late handler and never to the next handler.
 func (w *watch) returned() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -234,8 +233,8 @@ func (w *watch) look() {
 	}
 }
 
-// late is called by the timer of a handler. late cancels the handler's context after the timeout.
-// If the handler has not returned stuckAfter later, late returns the handler's item.
+// late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
+// handler has not returned stuckAfter later, late returns the handler's item and true.
 func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

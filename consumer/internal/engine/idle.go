@@ -17,7 +17,8 @@ import (
 // askIdleFor is the timeout of source.Info.Idle.
 const askIdleFor = 10 * time.Second
 
-// askIdle asks a source that delivered nothing whether it has more, if the run would end otherwise.
+// askIdle asks the source whether it has more messages. It asks only if a Fetch returned nothing and the run
+// would end otherwise.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil
@@ -51,8 +52,8 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.left = left
 }
 
-// mayEnd asks Config.MayEnd whether the run may end. Messages may have reached the inbox after its last
-// claim and before the first yes, so the run ends only after a second yes.
+// mayEnd asks Config.MayEnd whether the run may end. After the run's last claim and before the first answer
+// true, messages may have reached the inbox. So the run ends only after a second answer true.
 func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	if t.config.Machine.IdleExit == 0 || t.config.MayEnd == nil {
 		return true
@@ -64,7 +65,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	return !e.More
 }
 
-// atEnd asks a source that has an end whether it has reached the end.
+// atEnd asks the source whether its end is reached. For a source without an end, atEnd returns false.
 func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	if t.info.AtEnd == nil {
 		return false
@@ -75,8 +76,8 @@ func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	return is && !e.Failed
 }
 
-// mayAsk reports whether the question may be asked: the last Fetch was not cancelled, or was cancelled to
-// end an idle run. cancelFetch calls cancel when the answer is no longer needed.
+// mayAsk reports whether the source may be asked: the last Fetch was not cancelled, or was cancelled to end
+// an idle run. If the answer is no longer needed, cancelFetch calls cancel.
 func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -84,8 +85,8 @@ func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	return !t.canceled || t.idle
 }
 
-// noteLeft stores and logs what is left if the run ended idle. noteLeft returns an error if lanes stand
-// still by a fault.
+// noteLeft stores and logs the messages that were left when the run ended because it was idle. noteLeft
+// returns an error if lanes are blocked by a fault.
 func (e *Engine[Tx]) noteLeft() error {
 	if !e.done.Idle {
 		return nil
@@ -113,7 +114,8 @@ func (e *Engine[Tx]) noteLeft() error {
 	return fmt.Errorf("%w: %s", semel.ErrUnfinished, strings.Join(faults, "; "))
 }
 
-// leftInInbox returns what is left in the inbox: rows that are due later, or that another process has.
+// leftInInbox returns the rows that are left in the inbox: rows that are due later, and rows that another
+// process has claimed.
 func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
@@ -127,8 +129,8 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// heldBack returns the lanes with messages that only a newer release can end. If such messages filled
-// the memory, the number of messages is unknown (-1).
+// heldBack returns the lanes with messages that only a newer release can end. If such messages fill
+// MaxUnacked, the number of messages is unknown (-1).
 func heldBack(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {
@@ -145,7 +147,7 @@ func heldBack(done *machine.Done) []semel.Unfinished {
 	return all
 }
 
-// joinLeft adds the unread messages of each lane to the held ones.
+// joinLeft adds the unread messages of each lane to the held messages.
 func joinLeft(held, unread []semel.Unfinished) []semel.Unfinished {
 	for _, l := range unread {
 		i := slices.IndexFunc(held, func(h semel.Unfinished) bool { return h.Lane == l.Lane })

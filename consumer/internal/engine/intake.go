@@ -14,30 +14,30 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// intake fetches, one call at a time, and reads identities and fingerprints, so that the loop only has
-// to make decisions.
+// intake calls Fetch, one call at a time, and computes identities and fingerprints, so that the loop only
+// makes decisions.
 type intake struct {
 	config   *Config
 	source   source.Source
-	info     source.Info // of source
+	info     source.Info // information about source
 	orders   chan machine.Fetch
 	reporter *Reporter
 	reaper   *upkeep.Reaper
 	ages     *upkeep.LaneAges
 	readers  delivery.Readers
 	control  *control.Control // nil for Process
-	known    bool             // the source has answered; of the goroutine that fetches
-	may      bool             // the last answer of Config.MayEnd; of the goroutine that fetches
+	known    bool             // the source has answered; used by the goroutine that fetches
+	may      bool             // the last answer of Config.MayEnd; used by the goroutine that fetches
 
 	mutex    sync.Mutex
-	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
-	asking   context.CancelFunc // of the call of Info.Idle under way; guarded by mutex
-	canceled bool               // the last order was canceled, before or after it began; guarded by mutex
-	idle     bool               // the last order was canceled to end an idle run; guarded by mutex
+	cancel   context.CancelFunc // cancels the current Fetch; guarded by mutex
+	asking   context.CancelFunc // cancels the current call of Info.Idle; guarded by mutex
+	canceled bool               // the last order was cancelled, before or after it began; guarded by mutex
+	idle     bool               // the last order was cancelled to end an idle run; guarded by mutex
 	left     []semel.Unfinished // the last answer of Info.Idle; guarded by mutex
 }
 
-// order asks for one Fetch; the one before it has been answered.
+// order orders one Fetch. The previous order has been answered.
 func (t *intake) order(a machine.Fetch) {
 	t.mutex.Lock()
 	t.cancel, t.asking, t.canceled, t.idle = nil, nil, false, false
@@ -45,8 +45,8 @@ func (t *intake) order(a machine.Fetch) {
 	t.orders <- a
 }
 
-// cancelFetch cancels the Fetch that was ordered last. With idle, the run may end afterwards, so the
-// source is asked whether it has more messages. Otherwise a question under way is cancelled, too.
+// cancelFetch cancels the last ordered Fetch. If idle is set, the run may end afterwards, so the source is
+// asked whether it has more messages. If idle is not set, a running call of Info.Idle is cancelled too.
 func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -84,9 +84,9 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 
 var errFetchGoexit = errors.New("the source ended its goroutine while it was asked for messages (runtime.Goexit)")
 
-// answer carries out an order and always sends an event. If the source, or a function of the user, ends
-// the goroutine, the deferred functions send the event, and a new goroutine takes the next order.
-// Deliveries that the source has returned are read in any case.
+// answer carries out an order and always sends an event. If the source or a function of the user ends the
+// goroutine, the deferred functions send the event, and a new goroutine takes the next order. Deliveries that
+// the source has returned are read in any case.
 func (t *intake) answer(base context.Context, order machine.Fetch, events chan<- machine.Event) {
 	e := machine.Fetched{Failed: true, Err: errFetchGoexit}
 	defer func() {
@@ -120,7 +120,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	t.config.At(faults.AfterFetch, len(deliveries))
 }
 
-// read returns the event for the result of Fetch. ctx is the context of that Fetch.
+// read returns the event for the result of a Fetch. ctx is the context of that Fetch.
 func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, err error) machine.Fetched {
 	if !t.known && (err == nil || errors.Is(err, source.ErrEnd)) {
 		t.known = true

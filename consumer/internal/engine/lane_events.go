@@ -13,7 +13,7 @@ import (
 type laneEvents struct {
 	reporter *Reporter
 	ages     *upkeep.LaneAges
-	first    sync.Once // for the first lane
+	first    sync.Once // reports the first lane once
 	events   chan<- machine.Event
 	over     <-chan struct{}
 

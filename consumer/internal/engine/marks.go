@@ -12,22 +12,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lines say which order messages keep in the inbox.
+// Lines says which messages must wait for earlier messages in the inbox.
 type Lines struct {
 	// Consumer is the name of the consumer.
 	Consumer string
-	// ByKey: messages of a key keep their order. ByLane: those of a lane do.
+	// ByKey means that messages of a key keep their order. ByLane means that messages of a lane keep their
+	// order.
 	ByKey, ByLane bool
 }
 
-// Name appends the name of the line in which a message keeps its order: the line of its key, or of
-// its lane. Name appends nothing for a message without a line, such as one that was refused.
+// Name appends the name of the line in which a message waits: the line of its key, or of its lane. For a
+// message without a line, such as a message without a usable identity, Name appends nothing.
 func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	switch {
 	case !c.ByKey && !c.ByLane || p.Item.Refused != nil:
 		return to
 	case c.ByLane && p.Item.Lane.ID == "":
-		return to // it was accepted, from no lane
+		return to // an accepted message has no lane
 	case c.ByLane:
 		return line(to, c.Consumer, 'l', p.Item.Lane.ID)
 	case p.Message.Key == nil:
@@ -36,8 +37,8 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	return line(to, c.Consumer, 'k', p.Message.Key)
 }
 
-// line appends the name of a line: the consumer, the kind of the line, and the key or lane.
-// line appends a hash of that if it is too long.
+// line appends the name of a line to to. The name consists of the consumer, the kind of the line, and the key
+// or lane. If the name is too long, line appends a hash of the name instead.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
 	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
@@ -49,8 +50,8 @@ func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte
 	return to
 }
 
-// markLine returns the line of an entry's mark. A claimed row keeps the line that it was stored
-// with. The names of all marks share one piece of memory.
+// markLine returns the line for the marker of an entry. A claimed row keeps the line with which the row was
+// stored. The names of all markers share one piece of memory.
 func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	if h := rowOf(en); h != nil {
 		return h.Line()
@@ -63,8 +64,8 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	return (*names)[first:len(*names):len(*names)]
 }
 
-// AddScopes adds the scopes of an item's identity and previous identity. AddScopes leaves out the
-// first if it was the last to be added.
+// AddScopes adds the sources of an item's identity and previous identity to all. If the last element of all
+// is the source of the identity, AddScopes does not add that source again.
 func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)
@@ -75,7 +76,7 @@ func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	return all
 }
 
-// scopes adds the scopes of the entries that are marked.
+// scopes adds the sources of the entries that are marked.
 func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	for i, en := range f.Entries {
 		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
@@ -85,8 +86,8 @@ func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	return all
 }
 
-// markFormer returns the mark of an item's previous identity, nil if it has none. ids has room for
-// the identity.
+// markFormer returns the marker of an item's previous identity, or nil if the item has no previous identity.
+// ids has enough capacity for the identity.
 func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
 	if it.Former == nil {
 		return nil, nil
@@ -100,14 +101,14 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: p.engine.config.StrictPrevious}, nil
 }
 
-// versionOf returns the version of a message for its mark; the zero value if it has none.
+// versionOf returns the version of a message for its marker, or the zero value if the message has no version.
 func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	v := p.VersionIn(c.VersionStart)
 	v.Asks = asks && p.Item.Version != nil
 	return v
 }
 
-// asksStream reports whether a mark of this kind is judged by its stream.
+// asksStream reports whether the store compares the version of such a message with its stream.
 func asksStream(as machine.As) bool {
 	switch as {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:

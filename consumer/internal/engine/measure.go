@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lap returns how long the current part of the flight took and begins the next part. lap reads the
-// clock once, and only if a meter is set.
+// lap returns the duration of the current part of the batch and begins the next part. lap reads the clock
+// once, and only if a meter is set.
 func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0
@@ -21,8 +21,8 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	return took
 }
 
-// measured passes the figures of a flight that is over to the meters and ends its spans. culprit
-// is the entry that made the flight roll back, store.NoCulprit if there is none.
+// measured passes the figures of an ended batch to the meters and ends its spans. culprit is the entry that
+// made the batch roll back, or store.NoCulprit if there is none.
 func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	f.figures.Consumer, f.figures.Messages, f.figures.End = p.engine.config.Consumer, len(f.Entries), end
 	p.engine.Reporter.Measure(f.figures)
@@ -40,8 +40,8 @@ func batchEnd(o store.CommitOutcome) measure.End {
 	return measure.RolledBack
 }
 
-// note stores the machine's counts and load after a step that began at now, for callers outside of the
-// loop.
+// note stores the machine's counts and load after a step that began at now. Callers outside of the loop read
+// the stored values.
 func (e *Engine[Tx]) note(now machine.Time) {
 	e.stepping.Store(int64(now))
 	e.mutex.Lock()
@@ -56,8 +56,8 @@ func (e *Engine[Tx]) noteOver() {
 	e.over = true
 }
 
-// Load returns the numbers of messages and bytes that the run has in memory. After the run Load
-// returns the zero value.
+// Load returns the numbers of messages and bytes that the run has in memory. After the run, Load returns the
+// zero value.
 func (e *Engine[Tx]) Load() measure.Load {
 	e.mutex.Lock()
 	l, over := e.load, e.over
@@ -73,10 +73,11 @@ func (e *Engine[Tx]) Load() measure.Load {
 	return out
 }
 
-// hangsAfter is how long a step of the engine may take. A step never waits.
+// hangsAfter is the time after which a step of the engine counts as hanging. A step never waits for anything.
 const hangsAfter = time.Minute
 
-// Alive reports whether the run works, or pauses by decision, and if not, why.
+// Alive reports whether the run works, or is paused by an operator. If the run does not work, Alive also
+// returns why.
 func (e *Engine[Tx]) Alive() (bool, string) {
 	e.mutex.Lock()
 	l, over := e.load, e.over

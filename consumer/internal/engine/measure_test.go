@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// adder is a meter that adds up its measurements, as one for a metrics library does.
+// adder is a meter that adds up its measurements, as the meter of a metrics library does.
 type adder struct{ batches, messages, took atomic.Int64 }
 
 func (*adder) Observe(semel.Event) {}
@@ -32,13 +32,13 @@ func reporterOf(observers ...semel.Observer) *Reporter {
 	return &Reporter{report.New("billing", slog.New(slog.DiscardHandler), observers, false)}
 }
 
-// measuring returns a pilot with a meter, and a flight of one message.
+// measuring returns a pilot with a meter, and a batch of one message.
 func measuring() (*pilot[int], *flight[int]) {
 	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&adder{})}}
 	return &pilot[int]{engine: e}, &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, 1)}, began: time.Now()}
 }
 
-// measureFlight does what a meter adds to a flight.
+// measureFlight makes the calls that a meter adds to a batch.
 func measureFlight(p *pilot[int], f *flight[int]) {
 	f.figures.Marking = p.lap(f)
 	f.figures.Handling += p.lap(f)
@@ -46,7 +46,8 @@ func measureFlight(p *pilot[int], f *flight[int]) {
 	p.measured(f, measure.Committed, store.NoCulprit)
 }
 
-// BenchmarkMeter measures the cost of a meter for a flight, which is also the cost for a message that flies alone.
+// BenchmarkMeter measures the cost of a meter for a batch. For a message that is alone in its batch, this is
+// the cost per message.
 func BenchmarkMeter(b *testing.B) {
 	p, f := measuring()
 	b.ReportAllocs()
@@ -64,13 +65,13 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// unsampling is a tracer for messages that are not sampled.
+// unsampling is a tracer whose messages are not sampled.
 type unsampling struct{ adder }
 
 func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing is sampled") }
 
-// tracingNothing returns a pilot with a tracer, and a flight of unsampled messages: half of them without a trace
-// context, half with one that is not sampled.
+// tracingNothing returns a pilot with a tracer, and a batch of unsampled messages. Half of the messages have
+// no trace context, and half have a trace context that is not sampled.
 func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&unsampling{})}}
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
@@ -86,7 +87,7 @@ func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	return &pilot[int]{engine: e}, f, verdicts
 }
 
-// traceNothing does what a tracer adds to a flight of unsampled messages.
+// traceNothing makes the calls that a tracer adds to a batch of unsampled messages.
 func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.trace(f, verdicts)
 	for i := range f.Entries {
@@ -95,8 +96,7 @@ func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.measured(f, measure.Committed, store.NoCulprit)
 }
 
-// BenchmarkTracerUnsampled measures the cost of a tracer for unsampled messages, and of a consumer without a
-// tracer.
+// BenchmarkTracerUnsampled measures the cost for unsampled messages, with and without a tracer.
 func BenchmarkTracerUnsampled(b *testing.B) {
 	for _, traced := range []bool{false, true} {
 		b.Run(fmt.Sprintf("tracer=%t", traced), func(b *testing.B) {

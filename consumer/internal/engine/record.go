@@ -12,7 +12,7 @@ func (e *Engine[Tx]) step(event machine.Event, now machine.Time) []machine.Actio
 	e.recording.Event(event, now)
 	ended := false
 	defer func() {
-		if !ended { // it panics, and the process with it
+		if !ended { // the step panics, and the process crashes
 			e.config.Recorder.Tell("no panic")
 		}
 	}()
@@ -25,12 +25,12 @@ func (e *Engine[Tx]) step(event machine.Event, now machine.Time) []machine.Actio
 	return actions
 }
 
-// manySkipped is the number of excluded messages after which a consumer warns that its filter has
-// selected none.
+// manySkipped is the number of skipped messages after which a consumer warns that its filter has selected no
+// message.
 const manySkipped = 1000
 
-// noteSkipping warns, once during the run and again at its end, that the filter has excluded every
-// message so far: a misspelt condition has that effect.
+// noteSkipping warns that the filter has excluded every message so far, which is the effect of a misspelt
+// condition. noteSkipping warns once during the run and again at its end.
 func (e *Engine[Tx]) noteSkipping(over bool) {
 	skipped := e.counts.Skipped // written by this goroutine only
 	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Reporter is a report.Reporter that knows deliveries.
+// Reporter is a report.Reporter that can read deliveries.
 type Reporter struct{ *report.Reporter }
 
 // NewReporter returns the reporter of a consumer; see report.New.

@@ -15,24 +15,23 @@ import (
 // resultContextKey is the key of the *ResultContext in the contexts of handlers.
 type resultContextKey struct{}
 
-// ResultContext is what KeepResult needs of the consumer whose handler calls it.
+// ResultContext contains the data of a consumer that KeepResult needs when a handler calls KeepResult.
 type ResultContext struct {
 	Consumer string
 	Store    any
-	// Why is the reason why no result can be kept; nil if results can be kept.
+	// Why is the reason why no result can be stored, or nil if results can be stored.
 	Why error
-	// Scope returns the number of a source's scope. It is known already: the batch of the handler
-	// has marked a message of that source.
+	// Scope returns the number that the store has given to a source. The number is in the cache, because the
+	// batch of the handler has marked a message of that source.
 	Scope func(ctx context.Context, source string) (int64, error)
 }
 
-// ResultContextOf returns the ResultContext of a handler's context, nil for any other context.
+// ResultContextOf returns the ResultContext of a handler's context, or nil for any other context.
 func ResultContextOf(ctx context.Context) *ResultContext {
 	k, _ := ctx.Value(resultContextKey{}).(*ResultContext)
 	return k
 }
 
-// resultContext returns the ResultContext that handlers of this engine find in their contexts.
 func (e *Engine[Tx]) resultContext() *ResultContext {
 	k := &ResultContext{Consumer: e.config.Consumer, Store: e.Store, Why: e.config.NoResults}
 	k.Scope = func(ctx context.Context, source string) (int64, error) {
@@ -41,8 +40,8 @@ func (e *Engine[Tx]) resultContext() *ResultContext {
 	return k
 }
 
-// resultOf names the message whose result is read: by its identity, and by its previous identity,
-// if it has one. The result of the previous identity is used if the identity has none.
+// resultOf identifies the message whose result is read, by its identity and its previous identity, if any. If
+// no result is stored for the identity, the result of the previous identity is used.
 type resultOf struct {
 	source, id string
 	former     *semel.Key
@@ -53,7 +52,7 @@ type ResultReader interface {
 	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
-// Result returns the result that is kept for one message, nil if none is kept.
+// Result returns the stored result of one message, or nil if no result is stored.
 func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
 	all, err := e.results(ctx, []resultOf{{source: key.Source, id: key.ID}})
 	if err != nil {
@@ -62,7 +61,8 @@ func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) 
 	return all[0], nil
 }
 
-// results returns the results that are kept for these messages, nil for a message without one.
+// results returns the stored results of these messages. The result of a message without a stored result is
+// nil.
 func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
 	reader, can := e.Store.(ResultReader)
 	if !can {
@@ -98,8 +98,8 @@ func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, erro
 	return results, nil
 }
 
-// emit has the store send the intents of these messages again, also those that were written under
-// their previous identities.
+// emit makes the store send the intents of these messages again, including intents that were written under
+// previous identities.
 func (e *Engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 	emitter, can := e.Store.(admin.Emitter)
 	if !can {

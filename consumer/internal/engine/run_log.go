@@ -6,13 +6,13 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// logsRun reports whether the log has the start and the end of the run. A run of Process or of
-// a command that works off an inbox has neither.
+// logsRun reports whether the start and the end of the run are logged. They are not logged for Process and
+// for a command that processes an inbox.
 func (e *Engine[Tx]) logsRun() bool {
 	return !e.ByCalls && !e.InboxOnly
 }
 
-// logStart logs that the consumer starts, and what its source says about itself.
+// logStart logs that the consumer starts, with the description of its source.
 func (e *Engine[Tx]) logStart() {
 	if !e.logsRun() {
 		return
@@ -24,7 +24,7 @@ func (e *Engine[Tx]) logStart() {
 	e.config.Logger.Info("the consumer starts", about...)
 }
 
-// logEnd logs that the consumer's run has ended, and what became of the messages.
+// logEnd logs that the consumer's run has ended, with the counts of messages.
 func (e *Engine[Tx]) logEnd(err error) {
 	if !e.logsRun() {
 		return

@@ -12,17 +12,17 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// settleTimeout is how long a source may take to settle.
+// settleTimeout is how long a call of the source's Settle may take.
 const settleTimeout = 30 * time.Second
 
-// settler settles messages at the source, all that wait in one call. The number of unsettled messages
-// bounds its queue.
+// settler acks or nacks messages at the source. One call of Settle contains all messages that wait. The queue
+// is limited, because the number of messages that are not acked is limited.
 type settler struct {
 	source source.Source
 	config *Config
 	// results returns the stored results of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
-	// emit has the intents of duplicates sent again.
+	// emit sends the intents of duplicates again.
 	emit func(context.Context, []resultOf) error
 	wake chan struct{}
 
@@ -65,8 +65,8 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 
 var errSettleGoexit = errors.New("the source's Settle, or OnDuplicate, ended its goroutine (runtime.Goexit)")
 
-// answer settles a queue and sends the results. If the source ends the goroutine, nothing counts as
-// settled.
+// answer acks or nacks the messages of a queue and sends the results. If the source ends the goroutine, no
+// message counts as acked.
 func (s *settler) answer(base context.Context, queue []*machine.Settle, events chan<- machine.Event) {
 	var all []machine.Event
 	returned := false
@@ -106,7 +106,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	return answers(queue, now.placed(left, held), cmp.Or(err, why))
 }
 
-// send calls the source's Settle and returns the indexes of the settlements that are left.
+// send calls the source's Settle and returns the indexes of the settlements that the source did not accept.
 func (s *settler) send(base context.Context, all []source.Settlement) (left []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -133,8 +133,8 @@ func allIndexes(n int) []int {
 	return all
 }
 
-// answers returns an event for each Settle, with its share of the indexes in left, which are ascending
-// and distinct.
+// answers returns an event for each Settle. Each event contains the indexes of left that belong to its
+// Settle. left is in ascending order without repetitions.
 func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
 	var events []machine.Event
 	first := 0

@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// leaveWithin is how long a run takes to end at most after the drain. Everything that it cancels then
-// shares this time; the run does not wait longer for functions that ignore their context. The
-// documentation states this time.
+// leaveWithin is the maximum time that a run takes to end after the drain. All parts that are cancelled share
+// this time. The run does not wait longer for functions that ignore their context. The documentation states
+// this time.
 const leaveWithin = 5 * time.Second
 
 // cutRest is the last part of leaveWithin, after connections were closed.
 const cutRest = time.Second
 
-// waitsAfter is how long a stop takes before the log says what it waits for.
+// waitsAfter is the time after which a stop logs the handlers and commits that it waits for.
 const waitsAfter = 2 * time.Second
 
 func (e *Engine[Tx]) shutDown() error {
@@ -42,7 +42,7 @@ func (e *Engine[Tx]) shutDown() error {
 	return err
 }
 
-// leaveCrew waits for the pilots. Then it closes the connections of flights that still run: otherwise
+// leaveCrew waits for the pilots. Then leaveCrew closes the connections of batches that still run. Otherwise
 // closing the store would wait until the server has finished their statements.
 func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
@@ -56,7 +56,7 @@ func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	return err
 }
 
-// abandon closes the connection of the flight under way.
+// abandon closes the connection of the current batch.
 func (p *pilot[Tx]) abandon() {
 	p.mutex.Lock()
 	f := p.flight
@@ -66,9 +66,9 @@ func (p *pilot[Tx]) abandon() {
 	}
 }
 
-// leaveSource waits for the source's calls under way, and closes the source. leaveSource runs at the
-// same time as leaveCrew, which may take all of the time. leaveSource waits at most half of the time, so
-// that Close has the rest.
+// leaveSource waits for the source's running calls and closes the source. leaveSource runs at the same time
+// as leaveCrew, which may use all of the time. leaveSource waits for calls at most half of the time, so that
+// Close has the other half.
 func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
@@ -78,7 +78,7 @@ func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	return err
 }
 
-// leaveInbox releases the claims that are left when the pilots have ended.
+// leaveInbox releases the claims that are still held after the pilots have ended.
 func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	if e.Inbox == nil {
 		return nil
@@ -106,7 +106,7 @@ func (e *Engine[Tx]) closeSource(over time.Time) error {
 	return nil
 }
 
-// noteWaiting logs what a stop waits for.
+// noteWaiting logs the handlers and commits that a stop waits for.
 func (e *Engine[Tx]) noteWaiting() {
 	handlers, commits := 0, 0
 	for _, p := range e.pilots {
@@ -121,7 +121,7 @@ func (e *Engine[Tx]) noteWaiting() {
 		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
-// stuck returns an error that says what still runs after the run has ended.
+// stuck returns an error that says which handlers or commits still run after the run has ended.
 func (e *Engine[Tx]) stuck() error {
 	var err error
 	handlers := 0

@@ -12,8 +12,8 @@ import (
 
 var errUnclaimedStep = errors.New("semel: a step runs only of a message that is claimed")
 
-// step runs the next step of a claimed row and sets row.Stepped, which the commit writes. Each run
-// of the step replaces the Stepped of a run that was rolled back.
+// step runs the next step of a claimed row and sets row.Stepped, which the commit writes. If an earlier run
+// of the step was rolled back, step replaces the Stepped of that run.
 func (h *Handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *inbox.ClaimedRow, most int) error {
 	if row == nil {
 		return errUnclaimedStep
@@ -32,7 +32,7 @@ func (h *Handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *in
 	return nil
 }
 
-// goesOn reports whether a step is left of a row whose step has run.
+// goesOn reports whether a row whose step has just run has further steps.
 func (h *Handler[Tx]) goesOn(row *inbox.ClaimedRow) bool {
 	return row != nil && row.Stepped != nil && len(row.Stepped) < len(h.Steps)
 }

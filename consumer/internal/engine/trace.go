@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// spans are the spans of a flight with sampled messages.
+// spans are the spans of a batch that has sampled messages.
 type spans struct {
 	batch    measure.BatchTrace
-	ctx      context.Context // for a handler of whole batches
+	ctx      context.Context // context of a handler of whole batches
 	messages []messageSpan   // by entry
 }
 
@@ -21,14 +21,13 @@ type spans struct {
 type messageSpan struct {
 	entry int
 	span  measure.MessageTrace
-	// message is the message with the trace context of the span, for the handler. ctx is the handler's
-	// context.
+	// message is the message with the trace context of the span. The handler gets message and ctx.
 	message *semel.Message
 	ctx     context.Context
 }
 
-// trace begins the spans of a flight that has begun: of the sampled messages that may end with it.
-// Without a tracer it does nothing; with one it reads the headers of each message.
+// trace begins the spans of a batch that has begun. Messages get a span if they are sampled and may end with
+// the batch. Without a tracer, trace does nothing. With a tracer, trace reads the headers of each message.
 func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 	n := p.engine.Reporter
 	tracer := n.Tracer()
@@ -74,7 +73,7 @@ func (s *spans) begin(ctx context.Context, entry int, m *semel.Message) {
 	s.messages = append(s.messages, messageSpan{entry: entry, span: span, ctx: span.Context(ctx), message: m.WithTraceContext(span.TraceContext())})
 }
 
-// within returns the context and the message for the handler of an entry.
+// within returns the context and the message that the handler of an entry gets.
 func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *semel.Message) {
 	if f.spans == nil {
 		return f.ctx, m
@@ -88,7 +87,7 @@ func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *seme
 	return s.ctx, s.message
 }
 
-// together returns the context for a handler of whole batches.
+// together returns the context that a handler of whole batches gets.
 func (f *flight[Tx]) together() context.Context {
 	if f.spans == nil {
 		return f.ctx
@@ -96,7 +95,7 @@ func (f *flight[Tx]) together() context.Context {
 	return f.spans.ctx
 }
 
-// traced ends the spans of a flight that has ended.
+// traced ends the spans of a batch that has ended.
 func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 	n := p.engine.Reporter
 	if f.spans == nil || f.spans.batch == nil {

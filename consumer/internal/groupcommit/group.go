@@ -1,5 +1,4 @@
-// Package groupcommit combines concurrent calls of a store, so that what many workers begin
-// and commit at the same time becomes few transactions.
+// Package groupcommit combines concurrent calls of a store, so that many workers need few transactions.
 package groupcommit
 
 import (
@@ -9,34 +8,33 @@ import (
 	"time"
 )
 
-// Group combines calls that arrive while another call is under way: they share the next one.
-// No caller waits for others to arrive. A Group has no goroutine of its own: one of the
-// callers, the leader, makes the call for itself and for those behind it; then the first of
-// the callers that arrived meanwhile leads.
+// Group combines calls that arrive while another call is running: these calls share the next call. No caller
+// waits for others to arrive. A Group has no goroutine of its own. One caller, the leader, makes the call for
+// all callers that share it. Then the first caller that arrived during that call becomes the leader.
 type Group[In, Out any] struct {
 	// call makes one call for all inputs and returns their results in the same order.
 	call func(ctx context.Context, all []In) ([]Out, error)
-	// alone reports whether an error says that nothing was done and that one input may have
+	// alone reports whether an error means that the call changed nothing and that one of the inputs may have
 	// caused the error. Then each caller makes its own call.
 	alone func(error) bool
-	// pace says how many callers share a call, and how long a caller waits for the call under
-	// way. Without it callers wait until that call has ended.
+	// pace determines how many callers share a call, and how long a caller waits for the running call.
+	// Without a pace, callers wait until the running call has ended.
 	pace *pace
-	// limit is the largest number of inputs of one call; 0: mostTogether.
+	// limit is the maximum number of inputs of one call; 0 means mostTogether.
 	limit int
 
 	mutex    sync.Mutex
 	waiting  []*caller[In, Out] // guarded by mutex
-	notified bool               // the first caller of waiting was notified to lead; guarded by mutex
-	leading  int                // how many callers lead; guarded by mutex
+	notified bool               // the first caller in waiting was told to lead; guarded by mutex
+	leading  int                // number of callers that lead; guarded by mutex
 }
 
 // mostTogether is the largest number of callers that share one call.
 const mostTogether = 256
 
-// New returns a Group that makes its calls with call, which gets at most limit inputs; 0:
-// 256. alone reports whether an error of a shared call says that nothing was done and that one
-// input may have caused the error: then each caller makes its own call.
+// New returns a Group that makes its calls with call. call gets at most limit inputs; 0 means 256. alone
+// reports whether an error of a shared call means that the call changed nothing and that one input may have
+// caused the error. Then each caller makes its own call.
 func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), alone func(error) bool, limit int) *Group[In, Out] {
 	return &Group[In, Out]{call: call, alone: alone, limit: limit, pace: &pace{}}
 }
@@ -44,15 +42,15 @@ func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), a
 // caller is a caller of Do whose input waits for a call.
 type caller[In, Out any] struct {
 	in    In
-	lead  chan struct{} // closed when the caller is to lead
-	done  chan struct{} // closed when its result is known
+	lead  chan struct{} // closed when the caller must lead
+	done  chan struct{} // closed when the result of the caller is known
 	out   Out
 	err   error
 	apart bool // the caller makes its own call
 }
 
-// Do returns the result of a call with this input, which may share the call with others. If
-// ctx ends first, the call may have been made or not.
+// Do returns the result of a call with this input. Other callers may share the call. If ctx ends first, the
+// call may or may not have been made.
 func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	c := &caller[In, Out]{in: in, lead: make(chan struct{}), done: make(chan struct{})}
 	g.mutex.Lock()
@@ -65,13 +63,13 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 		waits = false
 		select {
 		case <-c.lead:
-			if ctx.Err() != nil { // the call of the others would end with ctx
+			if ctx.Err() != nil { // a call that this caller leads would end with ctx
 				g.leave(c)
 				return out, ctx.Err()
 			}
 			g.leads(ctx)
 		case <-patience:
-			g.hurry() // the leader may have no room for this caller, which then hurries again
+			g.hurry() // the leader may not have taken this caller, which then calls hurry again
 			patience, stop = g.pace.patience()
 			waits = true
 		case <-c.done:
@@ -86,15 +84,15 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return c.out, c.err
 }
 
-// next notifies the first caller that waits to lead, if no caller leads or no more fit into
-// the next call. The caller holds the mutex.
+// next tells the first waiting caller to lead if no caller leads, or if the waiting callers fill the next
+// call. The caller of next holds the mutex.
 func (g *Group[In, Out]) next() {
 	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.most()) {
 		g.notify()
 	}
 }
 
-// most is how many callers may share the next call.
+// most returns how many callers may share the next call.
 func (g *Group[In, Out]) most() int {
 	most := mostTogether
 	if g.limit > 0 {
@@ -106,7 +104,7 @@ func (g *Group[In, Out]) most() int {
 	return most
 }
 
-// notify notifies the first caller that waits to lead. The caller holds the mutex.
+// notify tells the first waiting caller to lead. The caller of notify holds the mutex.
 func (g *Group[In, Out]) notify() {
 	if !g.notified {
 		g.notified = true
@@ -114,7 +112,7 @@ func (g *Group[In, Out]) notify() {
 	}
 }
 
-// hurry has the first caller lead, because one has waited long enough for the call under way.
+// hurry tells the first waiting caller to lead, because a caller has waited long enough for the running call.
 func (g *Group[In, Out]) hurry() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -123,7 +121,7 @@ func (g *Group[In, Out]) hurry() {
 	}
 }
 
-// leads makes one call for the first callers that wait: the leader and those behind it.
+// leads makes one call for the first waiting callers: the leader and the callers behind it.
 func (g *Group[In, Out]) leads(ctx context.Context) {
 	g.mutex.Lock()
 	n := min(len(g.waiting), g.most())
@@ -163,12 +161,13 @@ func (g *Group[In, Out]) callFor(ctx context.Context, these []*caller[In, Out]) 
 	return err
 }
 
-// leave removes a caller whose context has ended. If it was to lead, the next caller does.
+// leave removes a caller whose context has ended. If that caller was told to lead, the next caller is told to
+// lead.
 func (g *Group[In, Out]) leave(c *caller[In, Out]) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	at := slices.Index(g.waiting, c)
-	if at < 0 { // a leader has taken it
+	if at < 0 { // a leader has taken the caller
 		return
 	}
 	g.waiting = slices.Delete(g.waiting, at, at+1)

@@ -132,7 +132,7 @@ func TestGroup(t *testing.T) {
 	})
 	in("law_11_one_that_found_no_room_waits_no_longer_for_those_that_went_than_others_do", func(t *testing.T, h *heard, one *Group[int, int]) {
 		one.pace = limitedTo(2)
-		for i := range 2 { // the first caller was notified and has not left yet
+		for i := range 2 { // the first caller was told to lead and has not left yet
 			one.waiting = append(one.waiting, &caller[int, int]{in: i, lead: make(chan struct{}), done: make(chan struct{})})
 		}
 		one.notify()
@@ -143,7 +143,7 @@ func TestGroup(t *testing.T) {
 				t.Errorf("it took %v, %v", time.Since(began), err)
 			}
 		})
-		<-time.After(leastWait + leastWait/2) // longer than a caller waits
+		<-time.After(leastWait + leastWait/2) // longer than a caller waits for the running call
 		one.leads(t.Context())
 		group.Wait()
 		if len(h.all) != 2 || len(h.all[0]) != 2 {
@@ -151,7 +151,7 @@ func TestGroup(t *testing.T) {
 		}
 	})
 	in("one_whose_context_has_ended_carries_nobody_with_it", func(t *testing.T, h *heard, one *Group[int, int]) {
-		for range 64 { // a caller may first see that it leads, or that its context has ended
+		for range 64 { // a caller may first notice that it leads, or that its context has ended
 			if _, err := one.Do(cancelled(t), 1); !errors.Is(err, context.Canceled) || one.notified || len(one.waiting) > 0 {
 				t.Fatalf("%v, %+v", err, one)
 			}

@@ -5,38 +5,36 @@ import (
 	"time"
 )
 
-// pace learns how many callers may share a call without delaying each other: as many as make
-// the call take twice as long as a call of one caller, or sharesFor longer. That is far less
-// work than as many calls. If the inputs themselves take long, one call for all of them would
-// be slower than calls on several connections; then each caller makes its own. A nil pace sets
-// no limit; the zero value begins with fewAtFirst.
+// pace measures how many callers may share a call without delaying one another. A shared call may take twice
+// as long as a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. But
+// if each input takes long, a shared call is slower than calls on several connections. Then each caller makes its
+// own call. A nil pace sets no limit. The zero value starts with fewAtFirst.
 type pace struct {
-	// alone is how long a call of one caller takes, more how much longer a call takes for each
-	// further caller: recent medians, 0 as long as nothing is known. Only took uses them and
+	// alone is the duration of a call of one caller. more is how much longer a call takes for each further
+	// caller. Both are medians of recent calls, or 0 before the first measurement. Only took uses both, and
 	// tries.
 	alone, more recentMedian
-	tries       int          // calls of one caller since the limit was one
-	limit       atomic.Int32 // 0: fewAtFirst
-	wait        atomic.Int64 // nanoseconds that a caller waits for the call under way
+	tries       int          // number of calls of one caller since the limit became one
+	limit       atomic.Int32 // 0 means fewAtFirst
+	wait        atomic.Int64 // nanoseconds that a caller waits for the running call
 }
 
 const (
-	// sharesFor is how much longer a call may take because it is shared.
+	// sharesFor is how much longer a call may take when it is shared.
 	sharesFor = 10 * time.Millisecond
-	// leastWait is the shortest time that a caller waits to share a call: longer than an
+	// leastWait is the minimum time that a caller waits to share a call. leastWait is longer than an
 	// undisturbed call takes, and shorter than most waits for a lock.
 	leastWait = 10 * time.Millisecond
-	// mostWait is the longest time that a caller waits, because the call under way may itself
-	// wait for a lock.
+	// mostWait is the maximum time that a caller waits, because the running call may itself wait for a lock.
 	mostWait = time.Second
-	// triesAgain is the number of calls of one caller after which two may share a call again.
+	// triesAgain is the number of calls of one caller after which two callers may share a call again.
 	triesAgain = 32
-	// fewAtFirst is how many callers share a call before its duration is known. Each further
-	// call at the same time needs a further connection, which is slowest when it is new.
+	// fewAtFirst is how many callers share a call before its duration is known. Each further call at the same
+	// time needs a further connection, and a new connection is slow.
 	fewAtFirst = 4
 )
 
-// most is how many callers may share the next call.
+// most returns how many callers may share the next call.
 func (p *pace) most() int {
 	if n := p.limit.Load(); n > 0 {
 		return int(n)
@@ -44,8 +42,7 @@ func (p *pace) most() int {
 	return fewAtFirst
 }
 
-// patience returns a channel that receives when a caller has waited long enough for the call
-// under way.
+// patience returns a channel that receives when a caller has waited long enough for the running call.
 func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	if p == nil {
 		return nil, func() {}
@@ -54,7 +51,7 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// took learns that a call of n callers took d. Calls of took must not overlap.
+// took records that a call of n callers took d. Calls of took must not overlap.
 func (p *pace) took(n int, d time.Duration) {
 	if p == nil {
 		return
@@ -79,19 +76,19 @@ func (p *pace) took(n int, d time.Duration) {
 	p.limit.Store(int32(max(most, 1)))
 }
 
-// recentMedian approximates the median of recent durations. An outlier moves it no further than
-// any other duration does. recentMedian moves faster if many durations in a row lie on the same
-// side, so that what was measured on new, slow connections is soon forgotten.
+// recentMedian approximates the median of recent durations. An outlier changes the median no more than any other
+// duration. If many durations in a row are on the same side of the median, the median changes faster. So a median
+// that was measured on new, slow connections is corrected soon.
 type recentMedian struct {
-	of    time.Duration // 0: nothing is known
+	of    time.Duration // 0 before the first measurement
 	above bool          // the last duration was above the median
-	row   int           // how many durations in a row were on that side
+	row   int           // number of durations in a row on that side
 }
 
-// surely is the number of durations in a row after which the median moves faster.
+// surely is the number of durations in a row on one side after which the median changes faster.
 const surely = 4
 
-// took learns one duration.
+// took records one duration.
 func (m *recentMedian) took(d time.Duration) {
 	if m.of == 0 {
 		m.of = d

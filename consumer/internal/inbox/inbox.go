@@ -1,5 +1,5 @@
-// Package inbox claims rows of a store's inbox for one process of a consumer, extends their leases
-// while handlers run, and gives back what it does not need.
+// Package inbox claims rows of a store's inbox for one process of a consumer. It extends the leases of the
+// rows while handlers run, and releases claims that are not used.
 package inbox
 
 import (
@@ -19,41 +19,41 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Inbox claims due rows of its consumer's inbox when the machine orders that, and releases claims that
-// the machine does not use. Inbox does not end the claims of rows that ran: their flights do.
+// Inbox claims due rows of its consumer's inbox when the machine orders a claim, and releases claims that the
+// machine does not use. The claims of rows that ran are ended by the commits of their batches, not by Inbox.
 type Inbox struct {
 	Options
 	Keeper *keeper
 
 	wake  chan struct{}
 	mutex sync.Mutex
-	// unsure are the tokens of Claim calls that returned an error and may have claimed rows. Only the
-	// goroutine that claims writes it; guarded by mutex.
+	// unsure contains the tokens of Claim calls that returned an error and may have claimed rows. Only the
+	// goroutine that claims writes unsure; guarded by mutex.
 	unsure []store.Token
-	order  *machine.ClaimRows // to be carried out; guarded by mutex
-	// held are the claims that this process has, as far as it knows; guarded by mutex.
+	order  *machine.ClaimRows // the next order; guarded by mutex
+	// held contains the claims that this process probably holds; guarded by mutex.
 	held map[int64]*ClaimedRow
-	// freed are claims to be released; guarded by mutex.
+	// freed contains claims that will be released; guarded by mutex.
 	freed []*ClaimedRow
 }
 
-// Options are what an inbox needs of its consumer.
+// Options are the settings of a consumer that its inbox uses.
 type Options struct {
 	guard.Guard
 	Leases store.Leases
 	Rows   store.Inbox
-	Lease  time.Duration // of a claim
+	Lease  time.Duration // duration of a claim
 	Rules  *delivery.Rules
-	// Refuse returns why a claimed row never runs, nil if it may.
+	// Refuse returns the reason why a claimed row never runs, or nil if the row may run.
 	Refuse func(*store.StoredRow) *machine.Refusal
 	// Notify passes events to the observers.
 	Notify  func(semel.Event)
 	Control *control.Control
-	// Sweep maintains the lines of the inbox; nil if the store keeps none.
+	// Sweep maintains the lines of the inbox. Sweep is nil if the store keeps no lines.
 	Sweep *upkeep.LaneSweep
-	// Only are the numbers of the rows that may be claimed; empty: all.
+	// Only contains the numbers of the rows that may be claimed. If Only is empty, all rows may be claimed.
 	Only []int64
-	// Since is when the run began, from which the machine counts time.
+	// Since is the start of the run. The machine counts time from Since.
 	Since time.Time
 }
 
@@ -65,7 +65,7 @@ func New(o Options) *Inbox {
 		})}
 }
 
-// Ask orders a claim. The machine orders one at a time.
+// Ask orders a claim. The machine orders one claim at a time.
 func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.mutex.Lock()
 	b.order = &a
@@ -96,7 +96,7 @@ func (b *Inbox) rouse() {
 	}
 }
 
-// Forget forgets claims that have ended or were lost.
+// Forget removes claims that have ended or were lost from the held claims.
 func (b *Inbox) Forget(all ...*ClaimedRow) {
 	b.Keeper.forget(all)
 	b.mutex.Lock()
@@ -108,9 +108,9 @@ func (b *Inbox) Forget(all ...*ClaimedRow) {
 	}
 }
 
-// Work carries out the orders until base ends.
+// Work carries out orders until base ends.
 func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
-	var stranded []*ClaimedRow // which could not be released yet
+	var stranded []*ClaimedRow // claims that could not be released yet
 	for {
 		select {
 		case <-b.wake:
@@ -139,8 +139,8 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// unreleased returns the claims whose leases have not ended yet, so that they must still be released.
-// unreleased forgets the others.
+// unreleased returns the claims whose leases have not ended yet. These claims must still be released.
+// unreleased forgets the claims whose leases have ended.
 func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {
@@ -153,7 +153,7 @@ func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	return left
 }
 
-// release releases claims. Claims that it could not release are left to the next call, or to Close.
+// release releases claims. If that fails, the claims are released by a later call, or by Close.
 func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	if len(all) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	return err
 }
 
-// claimAdmitted claims as many rows as the operators' controls permit.
+// claimAdmitted claims as many rows as pauses and limits of operators permit.
 func (b *Inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
 	n, later := b.Control.AdmitClaim(order.Messages)
 	if n == 0 {
@@ -186,7 +186,7 @@ func (b *Inbox) claimAdmitted(base context.Context, order machine.ClaimRows) mac
 	return claimed
 }
 
-// claim claims due rows. If earlier calls may have claimed rows before they failed, it returns those
+// claim claims due rows. If earlier calls of Claim failed but may have claimed rows, claim returns these rows
 // first.
 func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Claimed {
 	ctx, cancel := context.WithTimeout(base, b.Lease/2)
@@ -215,10 +215,11 @@ func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 	return machine.Claimed{Items: b.items(claimed, began)}
 }
 
-// partClock is the part of the consumer in the events of noteAhead.
+// partClock is the value of Reason in the events of noteAhead.
 const partClock = "clock"
 
-// noteAhead reports that rows, also of other consumers, were written while the store's clock was ahead.
+// noteAhead reports rows that were written while the store's clock was ahead. The rows may belong to other
+// consumers.
 func (b *Inbox) noteAhead(rows int, by time.Duration) {
 	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
@@ -227,8 +228,8 @@ func (b *Inbox) noteAhead(rows int, by time.Duration) {
 		"consumer", b.Consumer, "rows", rows, "ahead", by.Round(time.Second).String())
 }
 
-// items returns claimed rows as items for the machine. began is the time before the store was asked,
-// so that a lease ends here no later than in the store.
+// items returns claimed rows as items for the machine. began is the time before the request to the store, so
+// that a lease ends in this process no later than in the store.
 func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item {
 	all := make([]*machine.Item, len(claimed))
 	b.mutex.Lock()
@@ -248,8 +249,7 @@ func (b *Inbox) item(h *ClaimedRow, until machine.Time) *machine.Item {
 	return it
 }
 
-// Close releases all claims that have not ended, so that other processes need not wait for the end of
-// their leases.
+// Close releases all claims that have not ended, so that other processes need not wait until the leases end.
 func (b *Inbox) Close(ctx context.Context) error {
 	b.mutex.Lock()
 	all := make([]*ClaimedRow, 0, len(b.held))

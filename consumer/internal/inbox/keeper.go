@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keeper extends the leases of claims whose flight is under way, because the flight's worker is inside
-// a handler and cannot. Leases of rows that were claimed in advance are not extended: another process
-// may have those rows when the leases end. No lease is extended beyond the deadline of its flight, so
-// that a handler that does not return loses its claim. If the store does not answer until a lease has
-// ended, the flight is cancelled, because another process may run its messages already.
+// keeper extends the leases of claims while their batches run. The worker of a batch cannot do that, because
+// the worker is inside a handler. Leases of rows that were claimed in advance are not extended, so another
+// process may claim these rows when the leases end. No lease is extended beyond the deadline of its batch, so
+// a handler that does not return loses its claim. If the store does not respond until a lease has ended, the
+// batch is cancelled, because another process may run its messages already.
 type keeper struct {
 	leases store.Leases
 	lease  time.Duration
@@ -28,16 +28,16 @@ func newKeeper(leases store.Leases, lease time.Duration, failed func(error)) *ke
 	return &keeper{leases: leases, lease: lease, failed: failed, kept: map[int64]*keptClaim{}}
 }
 
-// keptClaim is a claim of a flight under way.
+// keptClaim is a claim of a running batch.
 type keptClaim struct {
 	store.Claim
 	row   *ClaimedRow
 	until time.Time
-	// lost cancels its flight.
+	// lost cancels the batch of the claim.
 	lost context.CancelCauseFunc
 }
 
-// Begin keeps claims until a deadline. Begin calls lost when one of them is lost.
+// Begin starts to extend the leases of claims, until a deadline. When a claim is lost, lost is called.
 func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -46,7 +46,7 @@ func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelC
 	}
 }
 
-// Move changes the deadline of claims, for example when their flight commits.
+// Move changes the deadline of claims, for example when their batch commits.
 func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -57,7 +57,7 @@ func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	}
 }
 
-// End stops keeping claims.
+// End stops extending the leases of claims.
 func (k *keeper) End(claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -68,7 +68,7 @@ func (k *keeper) End(claims []store.Claim) {
 	}
 }
 
-// forget stops keeping the claims of rows, whatever their tokens are.
+// forget stops extending the leases of rows, whatever the tokens of their claims are.
 func (k *keeper) forget(rows []*ClaimedRow) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -79,7 +79,7 @@ func (k *keeper) forget(rows []*ClaimedRow) {
 	}
 }
 
-// Work extends each lease three times in its length, until base ends.
+// Work extends leases until base ends. Each lease is extended every third of its duration.
 func (k *keeper) Work(base context.Context) {
 	tick := time.NewTicker(k.lease / 3)
 	defer tick.Stop()
@@ -93,10 +93,10 @@ func (k *keeper) Work(base context.Context) {
 	}
 }
 
-// extend extends the leases of all claims that are kept.
+// extend extends the leases of all running claims.
 func (k *keeper) extend(base context.Context, now time.Time) { k.ExtendNow(base, k.due(now)) }
 
-// ExtendNow extends the leases of these claims, as far as they are kept.
+// ExtendNow extends the leases of those claims that are still registered with Begin.
 func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	if len(claims) == 0 {
 		return
@@ -123,7 +123,8 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	}
 }
 
-// due returns the claims to be extended. It loses claims whose lease has ended.
+// due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
+// batch of the claim.
 func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -138,7 +139,7 @@ func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	return claims
 }
 
-// Earliest returns the time until which all leases of these rows certainly last.
+// Earliest returns the time until which the leases of all these rows are certainly valid.
 func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -151,14 +152,14 @@ func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	return first
 }
 
-// Left returns how long the lease of a row certainly lasts.
+// Left returns how long the lease of a row is certainly valid.
 func (k *keeper) Left(h *ClaimedRow) time.Duration {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return time.Until(h.ends)
 }
 
-// Lasts notes that the lease of a row lasts at least until this time.
+// Lasts records that the lease of a row is valid at least until this time.
 func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -167,8 +168,7 @@ func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	}
 }
 
-// lose cancels the flight of a claim that another process holds, or may hold. The caller holds the
-// mutex.
+// lose cancels the batch of a claim that another process holds, or may hold. The caller holds the mutex.
 func (k *keeper) lose(c *keptClaim) {
 	delete(k.kept, c.Number)
 	c.lost(store.ErrClaimLost)

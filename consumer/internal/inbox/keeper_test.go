@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowLeases extends every claim; its response takes a while.
+// slowLeases is a store that extends every claim and responds after a while.
 type slowLeases struct {
 	store.Leases
 	answer time.Duration
@@ -20,7 +20,8 @@ func (s *slowLeases) Extend(context.Context, []store.Claim, time.Duration) ([]in
 	return nil, nil
 }
 
-// The store's lease begins when the request reaches it, so a slow response leaves less of the lease.
+// In the store, an extended lease begins when the request reaches the store. If the response is slow, less of
+// the lease is left when the response arrives.
 func TestLaw5TheKeeperCountsAnExtendedLeaseFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeeper(&slowLeases{answer: 15 * time.Second}, time.Minute, func(err error) { t.Error(err) })

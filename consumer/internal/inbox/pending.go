@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Left returns what is left in the inbox, for a run that ends idle. The zero value means nothing.
+// Left returns the messages that are left in the inbox when a run ends because it is idle. The zero value
+// means that no message is left.
 func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	p, err := b.Rows.Pending(ctx, b.Consumer)
 	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {
@@ -20,7 +21,7 @@ func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	return semel.Unfinished{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
-// pendingText says how many messages wait, and for what.
+// pendingText says how many messages wait, and what they wait for.
 func pendingText(p store.Pending) string {
 	var parts []string
 	if p.Later > 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Reclaim claims a row again after a commit whose outcome is unknown. If the row has ended as that
-// commit would have ended it, Reclaim takes the commit for successful and returns store.Seen.
+// Reclaim claims a row again after a commit whose outcome is unknown. If the row is in the state that the
+// commit would have written, Reclaim treats the commit as successful and returns store.Seen.
 func (b *Inbox) Reclaim(ctx context.Context, h *ClaimedRow, en *machine.Entry) (store.Verdict, error) {
-	if h.retaking == 0 { // another try uses the same token
+	if h.retaking == 0 { // a further attempt uses the same token
 		h.retaking = store.NewToken()
-		h.tokens = append(h.tokens, h.retaking) // the store may write it and not answer
+		h.tokens = append(h.tokens, h.retaking) // the store may write the token and not respond
 	}
 	next := h.retaking
 	from := slices.Clone(h.tokens)

@@ -10,27 +10,27 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ClaimedRow is a claimed row; it is the Handle of the row's delivery.
+// ClaimedRow is a claimed row. It is the Handle of the row's delivery.
 type ClaimedRow struct {
 	store.Claimed
-	// tokens are all tokens that this process wrote into the row, the current one last. Only the
-	// row's flight uses them.
+	// tokens contains all tokens that this process wrote into the row. The current token is the last. Only
+	// the batch of the row uses tokens.
 	tokens []store.Token
-	// retaking is the token of a Reclaim that the store did not answer; 0: none.
+	// retaking is the token of a Reclaim to which the store did not respond, or 0 if there is none.
 	retaking store.Token
-	// Started: the start of the row's handler is recorded.
+	// Started means that the store has recorded the start of the row's handler.
 	Started bool
-	// Calls is what is known of the calls that were made under the claim.
+	// Calls contains the known outcomes of the calls that were made under the claim.
 	Calls calls.Claim
-	// ends is until when the lease certainly lasts; guarded by the keeper's mutex.
+	// ends is the time until which the lease is certainly valid; guarded by the keeper's mutex.
 	ends time.Time
-	// Stepped are the completed steps including the one that ran last; nil if none ran.
+	// Stepped contains the completed steps, including the step that ran last. Stepped is nil if no step ran.
 	Stepped []store.StepDone
-	// halts is the error with which the message halted the consumer, nil if it did not.
+	// halts is the error with which the message stopped the consumer, or nil if it did not.
 	halts error
 }
 
-// RowOf returns the claimed row of a delivery, nil for a delivery of the broker.
+// RowOf returns the claimed row of a delivery, or nil for a delivery of the source.
 func RowOf(p *delivery.Delivery) *ClaimedRow {
 	h, _ := p.Handle.(*ClaimedRow)
 	return h
@@ -41,8 +41,8 @@ func (h *ClaimedRow) Claim() store.Claim {
 	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
 }
 
-// givenBack returns how the claim of a message ends that has not ended. If the message halted the
-// consumer, that was an attempt, and the row is due again at the next start.
+// givenBack returns how a claim is released. If the message stopped the consumer, the run counts as an
+// attempt, and the row is due again at the next start.
 func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	if h.halts != nil {
 		return store.ClaimEnding{Claim: h.Claim(), Event: store.RowFailed, Ran: true, Error: ErrorText(h.halts), Call: h.Calls.Outcome()}
@@ -50,7 +50,7 @@ func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Event: store.RowReleased, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// ClaimEvent returns the event that ends a claim whose message ends so.
+// ClaimEvent returns the event that ends the claim of a message that ends as as.
 func ClaimEvent(as machine.As) store.RowEvent {
 	switch as {
 	case machine.AsWaiting:
@@ -69,7 +69,7 @@ func ClaimEvent(as machine.As) store.RowEvent {
 	return store.RowCompleted
 }
 
-// Line returns the line of the row, nil if it has none.
+// Line returns the line of the row, or nil if the row has no line.
 func (h *ClaimedRow) Line() []byte {
 	if h.Row.Place == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (h *ClaimedRow) Line() []byte {
 	return []byte(h.Row.Line)
 }
 
-// StepsDone returns the completed steps that the end of the claim writes; nil if none ran.
+// StepsDone returns the completed steps that are written when the claim ends, or nil if no step ran.
 func (h *ClaimedRow) StepsDone(as machine.As) []store.StepDone {
 	if as != machine.AsApplied && as != machine.AsStepped {
 		return nil

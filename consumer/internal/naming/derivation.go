@@ -1,5 +1,5 @@
-// Package naming checks at a start that the consumer's name still means the same: the store remembers
-// for each name how identities are found, and which owner uses the name.
+// Package naming checks, when a consumer starts, that its name is still used in the same way. For each name,
+// the store records how identities are found, and which owner uses the name.
 package naming
 
 import (
@@ -18,38 +18,41 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Names compares how a consumer finds identities, and its owner, with what the store remembers of the
+// Names compares how a consumer finds identities, and its owner, with the records of the store for the
 // consumer's name.
 type Names struct {
 	guard.Guard
 	Store namedStore
-	// Kept keeps derivations and owners; nil if the store keeps none: then nothing is checked.
+	// Kept stores derivations and owners. If the store keeps neither, Kept is nil and nothing is checked.
 	Kept admin.Derivations
-	// Marked: the identities of messages are marked. Versions: the messages have versions.
+	// Marked means that messages are marked under their identities. Versions means that messages have
+	// versions.
 	Marked, Versions bool
-	// Identity says how the identity is found, Previous how the previous identity is found. Each is
-	// empty if the identity has no method Derivation, and Previous if there is no previous identity.
+	// Identity describes how the identity is found. Previous describes how the previous identity is found.
+	// Each is empty if the identity has no method Derivation. Previous is also empty if there is no previous
+	// identity.
 	Identity, Previous string
-	// Owner is the owner of the consumer; empty: unknown. Exclusive: no other owner may use the name.
+	// Owner is the owner of the consumer, or empty if it is unknown. Exclusive means that no other owner may
+	// use the name.
 	Owner     string
 	Exclusive bool
-	// Generation is the number of the generation that the consumer works in.
+	// Generation is the number of the generation in which the consumer works.
 	Generation int64
-	// SetGenerations receives the generations of the identity and of the previous identity.
+	// SetGenerations gets the numbers of the identity and of the previous identity.
 	SetGenerations func(now, former int64)
 
-	// Recorded is set when Record has nothing left to do.
+	// Recorded is set when everything is recorded and Record need not be called again.
 	Recorded atomic.Bool
 }
 
-// namedStore is what Names needs of every store.
+// namedStore contains the methods that Names needs of every store.
 type namedStore interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Classify(err error) store.Class
 }
 
-// noted returns the text of a derivation as the store keeps it: shortened, with a hash, if it is
-// too long.
+// noted returns the text of a derivation as the store keeps it. A text that is too long is shortened and gets
+// a hash.
 func noted(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
@@ -58,9 +61,9 @@ func noted(text string) string {
 	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
-// Record has the store remember how identities are found. Record returns an error if the consumer
-// must not start, because the store remembers something else. With onlyRead it does not write: it
-// returns an error if it would have to, except if the store remembers nothing of the consumer yet.
+// Record records in the store how identities are found. If the record of the store differs, so that the
+// consumer must not start, Record returns an error. With onlyRead, Record writes nothing: if a record is
+// missing, Record returns an error, unless the store has no record of the consumer at all.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	store, ask := n.Kept, n.asked()
 	switch {
@@ -74,20 +77,20 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// asked returns the derivation that the consumer starts with, and the text of its previous one.
+// asked returns the derivation with which the consumer starts, and the text of its previous derivation.
 func (n *Names) asked() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
 	ask.former = noted(n.Previous)
 	return ask
 }
 
-// derivationAsk is a derivation that is to be recorded unless it is recorded already.
+// derivationAsk is a derivation that must be recorded if it is not recorded yet.
 type derivationAsk struct {
 	admin.Derivation
 	former string
 }
 
-// triesToDerive is how often Record tries while other processes change the derivations.
+// triesToDerive is the number of attempts of Record while other processes change the derivations.
 const triesToDerive = 10
 
 func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask derivationAsk, onlyRead bool) error {
@@ -108,7 +111,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		case n.Versions && missing.Generation > 0:
 			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, ask.Text, texts(all), semel.ErrIdentityChanged)
 		case onlyRead && len(all) == 0 && ask.former == "":
-			return nil // it will be generation 0
+			return nil // the derivation will get generation 0
 		case onlyRead:
 			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", n.Consumer, semel.ErrUnsupported)
 		}
@@ -118,7 +121,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		added, err := store.AddDerivation(ctx, *missing)
 		if err != nil && missing.Generation == 0 && ask.former == "" && n.passes(ctx, err) {
 			n.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", n.Consumer, "error", err)
-			return nil // it will be generation 0
+			return nil // the derivation will get generation 0
 		}
 		if err != nil {
 			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
@@ -130,8 +133,8 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing the record of its identities; start one process at a time", n.Consumer)
 }
 
-// keepsGeneration returns an error if the store can mark under one derivation only and another is to
-// be recorded: after that, neither the new nor the old derivation could be marked under.
+// keepsGeneration returns an error if another derivation must be recorded but the store can mark under one
+// derivation only. After that record, the store could mark under neither derivation.
 func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
@@ -139,22 +142,22 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	if _, err := n.Store.Scope(ctx, n.Consumer, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
 		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, missing.Text, texts(all), err)
 	}
-	return nil // the first mark returns any other error of Scope
+	return nil // writing the first marker reports any other error of Scope
 }
 
-// passes reports whether an error of the store may be temporary, such as contention. A start that
-// does not need the store's answer then continues without it.
+// passes reports whether an error of the store may be temporary, such as contention. If a start does not need
+// the store's response, the start then continues without the response.
 func (n *Names) passes(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
 }
 
-// settle returns the derivation that must be recorded before the consumer may start, nil if there is
-// none. settle returns an error if the consumer must not start.
+// settle returns the derivation that must be recorded before the consumer may start, or nil if all
+// derivations are recorded. If the consumer must not start, settle returns an error.
 func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
 	own, former := find(all, a.Text), find(all, a.former)
 	switch {
-	case len(all) == 0 && a.former != "": // from before derivations were recorded
+	case len(all) == 0 && a.former != "": // the markers are older than the recording of derivations
 		return &admin.Derivation{Consumer: a.Consumer, Text: a.former, Former: admin.NoFormer}, nil
 	case a.former != "" && former == nil:
 		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
@@ -179,14 +182,14 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refused returns the error for a recorded derivation that the consumer does not name.
+// refused returns the error for a recorded derivation that the consumer no longer uses.
 func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 
-// generations returns the generation of the present derivation and that of the previous one.
+// generations returns the number of the current derivation and the number of the previous derivation.
 func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
 	if d := find(all, a.former); d != nil {
 		former = d.Generation
@@ -194,7 +197,7 @@ func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) 
 	return find(all, a.Text).Generation, former
 }
 
-// find returns the derivation with a text, nil if there is none.
+// find returns the derivation with this text, or nil if there is none.
 func find(all []admin.Derivation, text string) *admin.Derivation {
 	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]
@@ -202,7 +205,7 @@ func find(all []admin.Derivation, text string) *admin.Derivation {
 	return nil
 }
 
-// texts returns the derivations that are in use, for error messages.
+// texts returns, for error messages, the derivations that are not retired.
 func texts(all []admin.Derivation) string {
 	var list []string
 	for i := range all {
@@ -213,8 +216,8 @@ func texts(all []admin.Derivation) string {
 	return strings.Join(list, "; ")
 }
 
-// Generations returns the generations of the identity and of the previous identity that a start would
-// use. Generations writes nothing.
+// Generations returns the numbers of the identity and of the previous identity that a start would use.
+// Generations writes nothing.
 func (n *Names) Generations(ctx context.Context) (now, former int64, err error) {
 	store, ask := n.Kept, n.asked()
 	if store == nil || !n.Marked || ask.Text == "" {
@@ -228,10 +231,10 @@ func (n *Names) Generations(ctx context.Context) (now, former int64, err error) 
 	switch {
 	case err != nil:
 		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", n.Consumer, err)
-	case missing != nil: // a start would record it
+	case missing != nil: // a start would record the missing derivation
 		all = append(all, *missing)
 	}
-	if find(all, ask.Text) == nil { // that is recorded after its former one
+	if find(all, ask.Text) == nil { // the derivation Text will be recorded after the previous derivation
 		return 1, 0, nil
 	}
 	now, former = ask.generations(all)

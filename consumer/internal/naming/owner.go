@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/spelling"
 )
 
-// Claim has the store remember the owner of the consumer. If the store remembers another owner, Claim
-// logs that, or, with Exclusive, returns an error.
+// Claim records the owner of the consumer in the store. If the store has a record of another owner, Claim
+// logs the difference or, with Exclusive, returns an error.
 func (n *Names) Claim(ctx context.Context) error {
 	store, owner := n.Kept, n.Owner
 	if store == nil || owner == "" {
@@ -35,7 +35,7 @@ func (n *Names) Claim(ctx context.Context) error {
 		n.Logger.Warn("whose the consumer is could not be recorded; the next start does that", "consumer", n.Consumer, "error", err)
 		return nil
 	}
-	if err == nil && !set && n.Exclusive { // another process was faster
+	if err == nil && !set && n.Exclusive { // another process recorded its owner first
 		err = fmt.Errorf("its owner was changed while it was started; try again: %w", semel.ErrForeignOwner)
 	}
 	if err != nil {
@@ -44,8 +44,8 @@ func (n *Names) Claim(ctx context.Context) error {
 	return nil
 }
 
-// WarnSimilar warns if the consumer is new and the store knows one with nearly the same name: if a
-// consumer is renamed, all its messages are new again.
+// WarnSimilar warns if the consumer is new and the store has a consumer with nearly the same name. After a
+// rename, all messages would be new again.
 func (n *Names) WarnSimilar(ctx context.Context) error {
 	store := n.Kept
 	if store == nil || n.Generation > 0 {
@@ -62,12 +62,12 @@ func (n *Names) WarnSimilar(ctx context.Context) error {
 	return nil
 }
 
-// mostDifferent is how many letters of a similar name may differ. In addition, at most every third
-// letter may differ.
+// mostDifferent is the maximum number of letters that may differ in a similar name. In addition, at most
+// every third letter may differ.
 const mostDifferent = 2
 
-// similarTo returns the name among names that is nearly the same as name. similarTo returns "" if
-// there is none, or if names contains name.
+// similarTo returns the element of names that is nearly the same as name. If there is none, or if names
+// contains name, similarTo returns "".
 func similarTo(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""

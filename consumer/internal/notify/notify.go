@@ -15,39 +15,40 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Bell notifies the other processes of a consumer that rows of its inbox are due, and receives
-// their notifications. Without a Bell they would find the rows with their next poll. A Bell notifies
-// when a receipt is committed, at most once per ringsEvery: a process that receives a notification
-// claims all rows that are due, so one notification is enough for many. The methods of a nil Bell
-// do nothing.
+// Bell tells the other processes of a consumer that rows of its inbox are due, and receives such
+// notifications. Without a Bell, the other processes find the rows with their next poll. A Bell sends a
+// notification after the commit of a receipt, at most once per ringsEvery. A process that receives a
+// notification claims all due rows, so one notification is enough for many rows. The methods of a nil Bell do
+// nothing.
 type Bell struct {
 	consumer string
 	logger   *slog.Logger
 	poll     time.Duration
 	store    admin.Notifier
-	// rung: a notification is to be sent; heard: one was received.
+	// rung receives when a notification must be sent. heard receives when a notification has arrived.
 	rung, heard chan struct{}
 
 	mutex sync.Mutex
-	wait  time.Duration // before it listens again; 0: it listens; guarded by mutex
+	wait  time.Duration // wait before listening again; 0 while listening; guarded by mutex
 }
 
 const (
-	// ringsEvery is the shortest time between two notifications of a process.
+	// ringsEvery is the minimum time between two notifications of a process.
 	ringsEvery = 100 * time.Millisecond
-	// listensAgain is the first wait before it listens again after a failure; the wait doubles, up
-	// to listensLate.
+	// listensAgain is the first wait after listening has failed. The wait doubles with each failure, up to
+	// listensLate.
 	listensAgain = time.Second
 	listensLate  = time.Minute
 )
 
-// New returns a Bell of the consumer of this name. poll is how often the inbox is asked without
-// notifications.
+// New returns a Bell of the consumer with this name. poll is the interval at which the inbox is polled
+// without notifications.
 func New(consumer string, logger *slog.Logger, poll time.Duration, st admin.Notifier) *Bell {
 	return &Bell{consumer: consumer, logger: logger, poll: poll, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 
-// Heard receives after notifications of other processes. Heard is nil for a nil Bell.
+// Heard returns a channel that receives after notifications of other processes. For a nil Bell, Heard returns
+// nil.
 func (b *Bell) Heard() <-chan struct{} {
 	if b == nil {
 		return nil
@@ -55,7 +56,7 @@ func (b *Bell) Heard() <-chan struct{} {
 	return b.heard
 }
 
-// Settled notifies other processes if a message was received into the inbox.
+// Settled notifies other processes if a message of s was received into the inbox.
 func (b *Bell) Settled(s *machine.Settle) {
 	if b == nil {
 		return
@@ -68,7 +69,7 @@ func (b *Bell) Settled(s *machine.Settle) {
 	}
 }
 
-// ring has Send send a notification.
+// ring makes Send send a notification.
 func (b *Bell) ring() {
 	select {
 	case b.rung <- struct{}{}:
@@ -76,10 +77,10 @@ func (b *Bell) ring() {
 	}
 }
 
-// Send sends notifications until base ends. If one cannot be sent, the other processes find the
+// Send sends notifications until base ends. If a notification cannot be sent, the other processes find the
 // rows with their next poll.
 func (b *Bell) Send(base context.Context) {
-	var logged time.Time // when a failure was logged last
+	var logged time.Time // time of the last logged failure
 	for {
 		select {
 		case <-b.rung:
@@ -112,7 +113,7 @@ func (b *Bell) Listen(base context.Context) {
 	}
 }
 
-// receive notes a notification.
+// receive records that a notification has arrived.
 func (b *Bell) receive() {
 	b.mutex.Lock()
 	again := b.wait > 0
@@ -127,7 +128,7 @@ func (b *Bell) receive() {
 	}
 }
 
-// failed notes that listening has failed, and returns how long to wait before listening again.
+// failed records that listening has failed, and returns how long to wait before listening again.
 func (b *Bell) failed(err error) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

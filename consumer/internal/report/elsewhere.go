@@ -9,40 +9,40 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// If different messages share one identity, all but the first are dropped as duplicates, and
-// nothing else notices that. The places of the duplicates show it.
+// If different messages share one identity, all messages except the first are dropped as duplicates. This
+// fault is visible only in the places (partition and offset) of the duplicates.
 const (
-	// elsewhereOf is the number of messages whose share of duplicates is computed.
+	// elsewhereOf is the number of messages for which the share of duplicates is computed.
 	elsewhereOf = 1000
-	// elsewhereSets sets of elsewhereWays identities are remembered, 64 KiB in all. An identity
-	// that many messages share comes again soon, and so is remembered.
+	// elsewhereSets sets of elsewhereWays identities are remembered, 64 KiB in total. An identity that many
+	// messages share arrives again soon, so the identity is still remembered then.
 	elsewhereSets, elsewhereWays = 1 << 10, 4
 )
 
-// elsewhere warns once if more than half of a thousand messages are duplicates of messages that
-// this run got from another place of the source. Redeliveries do not count: after a failure, a
-// rebalance or a reset of offsets a broker delivers a record from the same partition and offset.
-// Two copies at two places were sent twice. More than half of the messages are such copies only if
-// producers send everything more than twice, or if different messages share one identity. Messages
-// without an offset do not count. Used by the loop's goroutine.
+// elsewhere warns once if, of a thousand messages, more than half are duplicates of messages that this run
+// got from another place of the source. Redeliveries do not count: after a failure, a rebalance or a reset of
+// offsets, a broker delivers a record again from the same partition and offset. Two copies at two places were
+// sent twice. If more than half of the messages are such copies, either producers send everything more than
+// twice, or different messages share one identity. Messages without an offset do not count. elsewhere is used
+// by the loop's goroutine.
 type elsewhere struct {
 	sets             []elsewhereSet // nil until the first message
 	seed             maphash.Seed
-	messages, copies int // of the present thousand
+	messages, copies int // counted since the last 1,000 messages
 	warned           bool
 }
 
 // elsewhereSet has the most recent identity first.
 type elsewhereSet [elsewhereWays]struct{ id, place uint64 }
 
-// met remembers the place of a message, and reports whether its identity was met at another place.
+// met remembers the place of a message, and reports whether its identity was seen at another place.
 func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
 	if e.sets == nil {
 		e.sets, e.seed = make([]elsewhereSet, elsewhereSets), maphash.MakeSeed()
 	}
 	o := &m.Origin
 	const odd = 0x9e3779b97f4a7c15
-	id := maphash.String(e.seed, it.Identity) ^ maphash.String(e.seed, it.Source)*odd | 1 // 0: nothing was met
+	id := maphash.String(e.seed, it.Identity) ^ maphash.String(e.seed, it.Source)*odd | 1 // 0 means that the entry is empty
 	place := (maphash.String(e.seed, m.Topic)+uint64(uint32(o.Partition)))*odd + uint64(o.Offset)
 	set := &e.sets[id>>1%elsewhereSets]
 	n := 0
@@ -58,7 +58,7 @@ func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
 	return set[0].place != place
 }
 
-// checkPlace checks a message that has ended, or was received. m is its delivery, nil for a row of
+// checkPlace checks a message that has ended or was received. m is the delivered message, or nil for a row of
 // the inbox.
 func (n *Reporter) checkPlace(item *machine.Settlement, m *semel.Message) {
 	e, it := &n.elsewhere, item.Item

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// ReEmitted logs and counts intents that are sent again because of duplicates, and those that are
-// not sent again because the other side may have forgotten their keys.
+// ReEmitted logs and counts intents that are sent again because of duplicates. forgotten is the number of
+// intents that are not sent again because the other system may have forgotten their keys.
 func (n *Reporter) ReEmitted(again, forgotten int) {
 	if again > 0 {
 		n.reEmitted.Add(int64(again))
@@ -18,8 +18,8 @@ func (n *Reporter) ReEmitted(again, forgotten int) {
 	n.NotReEmitted(forgotten)
 }
 
-// NotReEmitted reports intents that are not sent again because the other side may have forgotten
-// their keys. The log has the first, the tenth, the hundredth and so on.
+// NotReEmitted reports intents that are not sent again because the other system may have forgotten their
+// keys. The first, the tenth, the hundredth such intent and so on are logged.
 func (n *Reporter) NotReEmitted(forgotten int) {
 	if forgotten == 0 {
 		return

@@ -6,17 +6,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// partKeys is the reason of the event EventNotReady while the key store fails to record that calls
-// have ended. Each record is tried again for as long as the lease of its key can be extended. The event
-// is needed because all workers may wait in this way: then no worker claims a key, and no failed claim
-// reports the outage.
+// partKeys is the reason of the event EventNotReady while the key store fails to record that calls have
+// ended. Each record is tried again as long as the lease of its key can be extended. All workers may wait for
+// such a record at the same time. Then no worker claims a key, and no failed claim would report the outage,
+// so this event is needed.
 const partKeys = "keys"
 
-// FollowEnd returns two functions that report attempts to record the outcome of one claim. refused
-// reports that the store did not record the outcome: the first time, for each further cause, and
-// once a minute. over reports that no further attempt will be made.
+// FollowEnd returns two functions that report attempts to record the outcome of one claim. refused must be
+// called when the store did not record the outcome; it reports the first failure, each further cause, and one
+// failure a minute. over must be called when no further attempt will be made.
 func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration), over func()) {
-	var reported time.Time // when this end was reported last
+	var reported time.Time // time of the last report about this key
 	of := outage{causes: map[string]bool{}}
 	refused = func(err error, wait time.Duration) {
 		now, first, why := time.Now(), reported.IsZero(), Cause(err)
@@ -39,7 +39,7 @@ func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration),
 	return refused, over
 }
 
-// endRefused counts an end that is refused for the first time, and reports whether it must be
+// endRefused counts a claim whose end failed for the first time, and reports whether the failure must be
 // logged.
 func (n *Reporter) endRefused(first bool, why string) bool {
 	n.mutex.Lock()
@@ -51,8 +51,7 @@ func (n *Reporter) endRefused(first bool, why string) bool {
 	return n.flood.count(partKeys) == 1
 }
 
-// endOver notes that the store is not asked for one of them any more, and reports whether that was
-// the last.
+// endOver notes that no further attempt is made for a claim, and reports whether it was the last such claim.
 func (n *Reporter) endOver() bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -28,10 +28,10 @@ func tracerOf(observers []semel.Observer) measure.Tracer {
 	return nil
 }
 
-// Measures reports whether there is a meter or a tracer, which need durations.
+// Measures reports whether there is a meter or a tracer. Both need durations.
 func (n *Reporter) Measures() bool { return n.meters != nil || n.tracer != nil }
 
-// Measure passes the figures of a flight to all meters.
+// Measure passes the figures of a batch to all meters.
 func (n *Reporter) Measure(b measure.Batch) {
 	for i := range n.meters {
 		n.measure(i, b)
@@ -56,7 +56,8 @@ func (n *Reporter) measure(i int, m measure.Batch) {
 	n.meters[i].Measure(m)
 }
 
-// Trace runs a call of the tracer. After a panic, which is logged, Tracer returns nil.
+// Trace calls call, which calls the tracer. A panic of the tracer is logged. After a panic, Tracer returns
+// nil.
 func (n *Reporter) Trace(call func()) {
 	defer func() {
 		if value := recover(); value != nil && !n.untraced.Swap(true) {

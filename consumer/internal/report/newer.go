@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// mostHeld is the number of held messages that a reason of Ready names.
+// mostHeld is the number of held messages that Ready names in its reason.
 const mostHeld = 5
 
-// holds remembers a message that is held because a newer release marked the message, or marked an
-// earlier message for which it waits.
+// holds remembers a held message. A message is held because a newer release marked the message, or marked an
+// earlier message for which this message waits.
 func (n *Reporter) holds(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -30,7 +30,7 @@ func (n *Reporter) holdsNoMore(it *machine.Item) {
 	delete(n.newer, it)
 }
 
-// partFetch is the part that does not work while held messages leave no room to fetch.
+// partFetch is the part that does not work while held messages reach the limit of Config.MaxUnacked.
 const partFetch = "fetch"
 
 // fullOfNewer reports that nothing is fetched any more.
@@ -41,7 +41,7 @@ func (n *Reporter) fullOfNewer(messages int) {
 	n.logger.Warn("nothing is fetched", "consumer", n.consumer, "error", err)
 }
 
-// Held says which messages are held because a newer release marked them.
+// Held returns the messages that are held because a newer release marked them.
 func (n *Reporter) Held() []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

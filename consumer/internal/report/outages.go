@@ -19,17 +19,17 @@ import (
 type outage struct {
 	began, logged time.Time
 	tries         int
-	// causes are those that were logged, without the words that differ each time.
+	// causes contains the logged causes, without the words that differ each time.
 	causes map[string]bool
 }
 
-// mostCauses is how many causes of an outage are remembered.
+// mostCauses is the maximum number of causes of an outage that are remembered.
 const mostCauses = 100
 
 // outageEvery is the interval at which a continuing outage is logged.
 const outageEvery = time.Minute
 
-// meanwhile maps a part to the consequence while the part does not work.
+// meanwhile contains, for each part, the consequence while the part does not work.
 var meanwhile = map[string]string{
 	"store":  "nothing is settled",
 	"source": "nothing is fetched",
@@ -37,9 +37,9 @@ var meanwhile = map[string]string{
 	"broker": "what was committed stays unsettled",
 }
 
-// down reports a try that failed. Observers get each; the log has the first, each further cause
-// once, and one a minute, with the level error if waiting cannot help. Only the loop's goroutine
-// calls down and up.
+// down reports an attempt that failed. Observers get every failure. The log gets the first failure, the first
+// failure of each further cause, and one failure a minute. The level is error if waiting cannot help. Only
+// the loop's goroutine calls down and up.
 func (n *Reporter) down(r machine.Report) {
 	why := Cause(r.Err)
 	n.SetReady(r.Part, why)
@@ -58,13 +58,13 @@ func (n *Reporter) down(r machine.Report) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
 	switch changed := o.learns(kindOf(why)); {
-	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // nothing is wrong, unless it lasts
+	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // a short switch of generations is no fault
 		o.logged = now
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", Rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):
 		o.logged = now
 		log(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", Rounded(r.Wait))
-	case o.logged.IsZero() && o.tries == 1: // one of many in a minute: logged only if it lasts
+	case o.logged.IsZero() && o.tries == 1: // there were many outages in this minute: this outage is logged only if it lasts
 	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
 		o.logged = now
 		log(r.Part+" still does not work; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
@@ -73,8 +73,8 @@ func (n *Reporter) down(r machine.Report) {
 	}
 }
 
-// learns reports whether a cause is new in this outage, and remembers the cause. If there are too
-// many causes, all are forgotten; the log is bounded nevertheless.
+// learns reports whether a cause is new in this outage, and remembers the cause. If there are too many
+// causes, learns forgets all of them. The number of log lines is limited nevertheless.
 func (o *outage) learns(kind string) bool {
 	if o.causes[kind] {
 		return false
@@ -86,9 +86,9 @@ func (o *outage) learns(kind string) bool {
 	return true
 }
 
-// kindOf returns an error's text without the words that differ from one try to the next: those
-// that contain a digit, such as ports, process ids and durations. The word after SQLSTATE stays,
-// because it names the cause.
+// kindOf returns an error's text without the words that differ between attempts. These are the words that
+// contain a digit, such as ports, process ids and durations. The word after SQLSTATE is kept, because it
+// names the cause.
 func kindOf(why string) string {
 	words := strings.Fields(why)
 	for i, word := range words {
@@ -116,8 +116,8 @@ func (n *Reporter) up(what string) {
 	}
 }
 
-// seldom reports whether the beginning of an outage may be logged: one part
-// that comes and goes would flood the log.
+// seldom reports whether the beginning of an outage may be logged. Without this limit, a part that fails and
+// recovers repeatedly would flood the log.
 func (n *Reporter) seldom(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -131,8 +131,8 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// Cause returns the text of an error on one line: joined errors are separated by semicolons, and
-// errors whose text another one contains are left out.
+// Cause returns the text of an error on one line. Joined errors are separated by semicolons. If the text of
+// one error contains the text of another, only the longer text is used.
 func Cause(err error) string {
 	if err == nil {
 		return ""
@@ -141,7 +141,7 @@ func Cause(err error) string {
 	for line := range strings.Lines(legible.Text(err)) {
 		line = strings.TrimSpace(line)
 		if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, line) }) {
-			continue // an empty line, too
+			continue // also skips an empty line
 		}
 		said = slices.DeleteFunc(said, func(s string) bool { return strings.Contains(line, s) })
 		said = append(said, line)
@@ -162,9 +162,10 @@ func Rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// breakerOpen reports a message that failed for good and opened the circuit breaker, or failed
-// while it was open. Observers get an event for each; the log has the first and then one a
-// minute. The reason in Ready leaves out the error of the handler, which may quote a payload.
+// breakerOpen reports a message that failed permanently and opened the circuit breaker, or that failed while
+// the breaker was open. Observers get an event for each message. The log gets the first message and then one
+// message a minute. The reason in Ready does not contain the handler's error, because that error may quote a
+// payload.
 func (n *Reporter) breakerOpen(r machine.Report) {
 	n.SetReady(r.Part, fmt.Sprintf("%d tries in a row failed for good: nothing more is fetched, and one message is tried at a time until one succeeds; the log names the error", r.N))
 	e := n.about(r.Item, semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Messages: r.N, Wait: r.Wait, Err: r.Err})

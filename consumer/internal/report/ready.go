@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// SourceAnswered notes that the source has answered for the first time.
+// SourceAnswered notes that the source has responded for the first time.
 func (n *Reporter) SourceAnswered() { n.SetReady("source", "") }
 
-// unanswered is why a consumer is not ready before its source has answered.
+// unanswered is the reason why a consumer is not ready before its source has responded.
 const unanswered = "it has not answered yet"
 
-// SourceNotAsked notes that the consumer does not ask its source at the moment: the consumer is
-// ready although the source has not answered yet. It is not ready if the source has failed.
+// SourceNotAsked notes that the consumer does not use its source at the moment. The consumer is then ready
+// although the source has not responded yet. If the source has failed, the consumer stays not ready.
 func (n *Reporter) SourceNotAsked() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -26,7 +26,7 @@ func (n *Reporter) SourceNotAsked() {
 	}
 }
 
-// SetReady notes why a part does not work; with an empty reason, that the part works.
+// SetReady notes why a part does not work. An empty reason means that the part works.
 func (n *Reporter) SetReady(what, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -54,8 +54,8 @@ func (n *Reporter) failsAt(what, why string) {
 	}
 }
 
-// StoreDown returns since when a part of the store has not worked, and why. The time is zero if
-// all work.
+// StoreDown returns the time since which a part of the store has not worked, and why. The time is zero if all
+// parts work.
 func (n *Reporter) StoreDown() (since time.Time, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -67,7 +67,7 @@ func (n *Reporter) StoreDown() (since time.Time, why string) {
 	return since, why
 }
 
-// State reports whether all parts work, and otherwise why not.
+// State reports whether all parts work. If a part does not work, State also returns why.
 func (n *Reporter) State() (bool, string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -79,7 +79,7 @@ func (n *Reporter) State() (bool, string) {
 	return len(reasons) == 0, strings.Join(reasons, "; ")
 }
 
-// CallbackSticks reports a callback that is still running after its time-out.
+// CallbackSticks reports a callback that is still running after its timeout.
 func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.mutex.Lock()
 	n.sticking++
@@ -88,7 +88,7 @@ func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.item(slog.LevelError, eventkind.Stuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
 }
 
-// CallbackEnded notes that such a callback has returned.
+// CallbackEnded notes that a callback that was late has returned.
 func (n *Reporter) CallbackEnded() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

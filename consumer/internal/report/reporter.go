@@ -1,5 +1,5 @@
-// Package report reports what a consumer does: events to observers, lines to the log, figures to
-// meters, and readiness. The package bounds how often it logs the same thing.
+// Package report reports the work of a consumer: events to observers, lines to the log, figures to meters,
+// and readiness. The package limits how often the same line is logged.
 package report
 
 import (
@@ -17,42 +17,42 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Reporter reports what one consumer does. Report, Ended and Done are called by the goroutine of
-// the engine's loop alone; the other methods may be called by several goroutines.
+// Reporter reports the work of one consumer. Report, Ended and Done are called by the goroutine of the
+// engine's loop alone. The other methods may be called by several goroutines.
 type Reporter struct {
 	consumer  string
 	logger    *slog.Logger
 	observers []semel.Observer
-	meters    []measure.Meter // the observers that are meters
+	meters    []measure.Meter // those observers that are meters
 	unmetered atomic.Bool     // a meter has panicked
-	tracer    measure.Tracer  // the observer that is a tracer, or nil
+	tracer    measure.Tracer  // the observer that is a tracer; nil if there is none
 	untraced  atomic.Bool     // the tracer has panicked
-	// outages are the outages under way, by part. Used by the loop's goroutine.
+	// outages are the current outages, by part. outages is used by the loop's goroutine.
 	outages   map[string]*outage
 	recent    recent
 	elsewhere elsewhere
-	// reEmitted counts intents that are sent again because of duplicates, forgotten those that
-	// are not because the other side may have forgotten their keys.
+	// reEmitted counts intents that are sent again because of duplicates. forgotten counts intents that are
+	// not sent again because the other system may have forgotten their keys.
 	reEmitted, forgotten atomic.Int64
 
 	mutex sync.Mutex
 	ready map[string]string // the parts that do not work, and why; guarded by mutex
-	// since is when the parts stopped working; guarded by mutex.
+	// since contains the times at which parts stopped working; guarded by mutex.
 	since map[string]time.Time
-	// sticking counts callbacks that are still running after their time-out; guarded by mutex.
+	// sticking counts callbacks that still run after their timeout; guarded by mutex.
 	sticking int
-	// unended counts finished calls whose record the key store refuses; guarded by mutex.
+	// unended counts ended calls that the key store fails to record; guarded by mutex.
 	unended int
 	flood   flood // guarded by mutex
-	// newer says why messages are held that a newer release marked; guarded by mutex.
+	// newer contains the reason of each message that is held because of a newer release; guarded by mutex.
 	newer map[*machine.Item]string
-	// panicked are the observers that have panicked; guarded by mutex.
+	// panicked contains the observers that have panicked; guarded by mutex.
 	panicked map[int]bool
 }
 
-// New returns a Reporter of the consumer of this name. Observers that are meters get figures; one
-// may be a tracer. With hasSource, the consumer is not ready before its store and its source have
-// answered.
+// New returns a Reporter of the consumer with this name. Observers that are meters get figures. One observer
+// may be a tracer. If hasSource is set, the consumer is not ready before its store and its source have
+// responded.
 func New(consumer string, logger *slog.Logger, observers []semel.Observer, hasSource bool) *Reporter {
 	n := &Reporter{consumer: consumer, logger: logger, observers: observers, meters: metersOf(observers), tracer: tracerOf(observers), ready: map[string]string{}, outages: map[string]*outage{}}
 	if hasSource {
@@ -61,30 +61,29 @@ func New(consumer string, logger *slog.Logger, observers []semel.Observer, hasSo
 	return n
 }
 
-// SameContent returns the number of messages that took effect although their content had taken
-// effect under another id.
+// SameContent returns the number of applied messages whose content had been applied under another id before.
 func (n *Reporter) SameContent() int64 { return n.recent.count.Load() }
 
-// Intents returns how many intents were sent again because of duplicates, and how many were not
-// because the other side may have forgotten their keys.
+// Intents returns the number of intents that were sent again because of duplicates, and the number of intents
+// that were not sent again because the other system may have forgotten their keys.
 func (n *Reporter) Intents() (reEmitted, notReEmitted int64) {
 	return n.reEmitted.Load(), n.forgotten.Load()
 }
 
-// flood keeps outages that come and go out of the log; observers get each. The logger bounds all
-// other lines (package loglimit).
+// flood limits log lines about parts that fail and recover repeatedly. Observers get every event. The logger
+// limits all other lines (package loglimit).
 type flood struct {
 	began  time.Time
-	logged map[string]int // by part, since began
+	logged map[string]int // number of lines by part, since began
 }
 
-// The log has at most floodMost beginnings of an outage of one part in floodWindow.
+// At most floodMost beginnings of an outage of one part are logged in floodWindow.
 const (
 	floodMost   = 10
 	floodWindow = time.Minute
 )
 
-// count returns how many events of this name the window has, this one included.
+// count returns the number of events of this name in the current window, including this event.
 func (f *flood) count(name string) int {
 	if now := time.Now(); f.logged == nil || now.Sub(f.began) > floodWindow || len(f.logged) > 1000 {
 		f.began, f.logged = now, map[string]int{}
@@ -101,7 +100,7 @@ func (n *Reporter) Notify(e semel.Event) {
 	}
 }
 
-// endings are the event kind and the log level of each end of a message.
+// endings contains the event kind and the log level for each way in which a message ends.
 var endings = map[source.End]struct {
 	kind  semel.EventKind
 	level slog.Level
@@ -114,7 +113,7 @@ var endings = map[source.End]struct {
 	source.EndSkipped:      {eventkind.Skipped, slog.LevelDebug},
 }
 
-// Ended reports how a message ended. m is its delivery, nil for a row of the inbox.
+// Ended reports how a message ended. m is the delivered message, or nil for a row of the inbox.
 func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	if item.Again {
 		return
@@ -126,7 +125,7 @@ func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	if note, reported := endings[item.Ending]; reported {
 		reason := item.Reason
 		if item.Ending == source.EndConflict && reason != reasonname.FormerConflict {
-			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
+			reason = semel.ReasonConflict // the row has this reason too, even if the message failed for another reason before
 		}
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
 	}
@@ -137,7 +136,7 @@ func (n *Reporter) LogItem(level slog.Level, it *machine.Item, e semel.Event) {
 	n.message(level, n.about(it, e))
 }
 
-// about adds to an event the message that it is about.
+// about adds the message of an item to an event.
 func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
 	e.Key, e.Lane = semel.Key{Consumer: n.consumer, Source: it.Source, ID: it.Identity}, it.Lane.ID
 	if v := it.Version; v != nil {
@@ -229,7 +228,7 @@ func (n *Reporter) Report(r machine.Report) {
 	}
 }
 
-// Done reports the message that halted the consumer, if one did.
+// Done reports the message that stopped the consumer, if there is one.
 func (n *Reporter) Done(d machine.Done) {
 	if !d.Halted {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSinceWhenAStoreIsDown(t *testing.T) {
-	// passes waits for a second and returns the time.
+	// passes waits for a second and returns the current time.
 	passes := func() time.Time { <-time.After(time.Second); return time.Now() }
 	bubbled := func(name string, f func(t *testing.T, n *Reporter)) {
 		t.Run(name, func(t *testing.T) {

@@ -13,19 +13,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// answering runs the flight of a claim: it makes the call, and then applies the answer and ends the
-// claim in one transaction. answering receives messages as claims does.
+// answering processes a claimed row: it makes the call, and then applies the answer and ends the claim in one
+// transaction. answering receives messages as claims does.
 type answering[Tx, Answer any] struct {
 	*claims[Tx]
 	call  func(ctx context.Context, m *semel.Message) (Answer, error)
 	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
-	// unapplied are the answers whose transaction failed and that the same claim may apply again.
+	// unapplied contains the answers whose transaction failed. The same claim may apply such an answer again.
 	unapplied unapplied[store.Claim, Answer]
-	// gatherer commits the queued statements of several answers in one transaction; nil if handlers
-	// of this store do not queue statements.
+	// gatherer commits the queued statements of several answers in one transaction. gatherer is nil if
+	// handlers of this store do not queue statements.
 	gatherer admin.QueueStore[Tx]
 	applies  *groupcommit.Group[applying[Tx], store.Result]
-	// turn is held while a transaction is open, if the store has a single writer; nil for other
+	// turn is held while a transaction is open, if the store has a single writer. turn is nil for other
 	// stores.
 	turn chan struct{}
 }
@@ -58,7 +58,6 @@ func (r *answering[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, ma
 	return b, nil
 }
 
-// makeCall makes the call of a message.
 func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) (Answer, error) {
 	answer, err := r.call(ctx, m)
 	if err == nil {
@@ -67,26 +66,25 @@ func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) 
 	return answer, err
 }
 
-// answered is the flight of a claim whose transaction begins after the call.
+// answered processes a claimed row whose transaction begins after the call.
 type answered[Tx, Answer any] struct {
-	*claimed // as long as no transaction is open
+	*claimed // used as long as no transaction is open
 	r        *answering[Tx, Answer]
 	options  store.TxOptions
 	marks    []store.Mark
-	turn     bool // held
+	turn     bool // the turn is held
 
 	isAnswered bool
 	answer     Answer
-	// refused is the class of the error with which no transaction could begin. again: the same answer
-	// is to be applied in another transaction.
+	// refused is the class of the error if the transaction could not begin. again means that the same answer
+	// must be applied in another transaction.
 	refused store.Class
 	again   bool
 	opened  opened[Tx]
 }
 
-// Run makes the call and applies its answer. Until the transaction has committed, and with it ended
-// the claim, the outcome of the call counts as unknown, so that no call is repeated after
-// Provider.Window.
+// Run makes the call and applies the answer. The outcome of the call counts as unknown until the transaction
+// has committed and has ended the claim. So no call is repeated after Provider.Window.
 func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	h := j.Row
 	if a.r.unapplied.has(a.marks[0].Claim) { // no call is needed
@@ -103,7 +101,7 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	case calls.Leave:
 		return j.leave()
 	default:
-		_, err := a.config.doubt(j.Ctx, a.started.Since, j.Message) // without Lookup it says how the message ends
+		_, err := a.config.doubt(j.Ctx, a.started.Since, j.Message) // the error says how the message ends
 		return err
 	}
 	h.Calls.Making()
@@ -114,8 +112,8 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	return err
 }
 
-// callAndApply applies the answer that an earlier try has left, or makes the call and applies its
-// answer.
+// callAndApply applies the answer that an earlier attempt has left. If there is no such answer, callAndApply
+// makes the call and applies its answer.
 func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
 	if !kept {
@@ -131,7 +129,7 @@ func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	return a.r.apply(j.Ctx, tx, answer, j.Message)
 }
 
-// open begins the transaction, which checks the claim.
+// open begins the transaction and checks the claim in it.
 func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	if j.Ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(j.Ctx)
@@ -150,7 +148,7 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
 	if err != nil {
 		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
-			a.refused = store.ClassDown // no message can have caused an error of Begin
+			a.refused = store.ClassDown // a message cannot have caused an error of Begin
 		}
 		return tx, err
 	}
@@ -190,7 +188,7 @@ func (r *answering[Tx, Answer]) endTurn() {
 	}
 }
 
-// end ends the turn, and keeps the answer if the same claim may apply it again.
+// end ends the turn. If the same claim may apply the answer again, end keeps the answer.
 func (a *answered[Tx, Answer]) end() {
 	a.opened.set(nil)
 	if a.turn {
@@ -202,8 +200,8 @@ func (a *answered[Tx, Answer]) end() {
 	}
 }
 
-// mayAgain reports whether a failure of this class says nothing about the message, so that the same
-// answer may be applied again.
+// mayAgain reports whether the same answer may be applied again after a failure of this class, because the
+// message has not caused the failure.
 func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
 func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
@@ -235,8 +233,8 @@ func (a *answered[Tx, Answer]) Kill() {
 	}
 }
 
-// Classify implements Attempt. Before the transaction is open, an error of the handler cannot be the
-// store's.
+// Classify implements Attempt. While no transaction is open, the store cannot have caused the handler's
+// error.
 func (a *answered[Tx, Answer]) Classify(ctx context.Context, err error) store.Class {
 	class := a.refused
 	if b := a.opened.get(); b != nil && class == store.ClassNone {

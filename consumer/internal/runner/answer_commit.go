@@ -9,19 +9,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// applying has the queued statements of one answer, which are to be committed with the end of its
+// applying contains the queued statements of one answer, which are committed together with the end of its
 // claim.
 type applying[Tx any] struct {
 	admin.QueuedBatch[Tx]
 	options store.TxOptions
 }
 
-// errApart: nothing of a shared transaction was committed, and one of its inputs may be the cause.
+// errApart means that a shared transaction was not committed, and that one of its inputs may be the cause.
 var errApart = errors.New("semel: what was to be written together was not")
 
 func isApart(err error) bool { return errors.Is(err, errApart) }
 
-// applyQueued commits one answer, together with answers that others commit at the same time.
+// applyQueued commits one answer, together with the answers that other workers commit at the same time.
 func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx]) store.Result {
 	if !r.gatherer.MayCombine(one.Batch) {
 		return r.gatherer.CommitCombined(ctx, one.options, []admin.QueuedBatch[Tx]{one.QueuedBatch})
@@ -33,9 +33,9 @@ func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx
 	return result
 }
 
-// applyAll commits several answers in one transaction. If that fails, each answer is committed by
-// itself, so that the failure is attributed to the right one: queued statements had no effect yet, and
-// no call is repeated.
+// applyAll commits several answers in one transaction. If the transaction fails, each answer is committed
+// alone, so that the failure is attributed to the message that caused it. The queued statements of a failed
+// transaction had no effect, and no call is repeated.
 func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]store.Result, error) {
 	gathered := make([]admin.QueuedBatch[Tx], len(all))
 	for i := range all {
@@ -48,8 +48,8 @@ func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]
 	return slices.Repeat([]store.Result{result}, len(all)), nil
 }
 
-// shared returns the result of each of n inputs that were committed in one transaction, or errApart
-// if each input must be committed by itself.
+// shared returns the result of each of n inputs that were committed in one transaction. shared returns
+// errApart if each input must be committed alone.
 func shared(result store.Result, n int) (store.Result, error) {
 	if n < 2 {
 		return result, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// saying is a store with the same result for each transaction.
+// saying is a store that returns the same result for each transaction.
 type saying struct {
 	admin.QueueStore[int]
 	result store.Result

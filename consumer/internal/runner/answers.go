@@ -6,14 +6,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostAnswers is how many answers are kept at most. Each worker has at most one that is to be applied
-// again; the others belong to claims that were lost, and are dropped with the rest when the limit is
-// reached.
+// mostAnswers is the maximum number of kept answers. Each worker has at most one answer that will be applied
+// again. Other kept answers belong to lost claims. When the limit is reached, all kept answers are dropped.
 const mostAnswers = 1024
 
-// unapplied keeps answers that could not be applied because of contention, or because the store was
-// down. An answer belongs to a claim, so that with another token the call is made again. If there is
-// no claim, it belongs to an identity and its fingerprint.
+// unapplied keeps answers that could not be applied because of contention, or because the store was down. An
+// answer is kept for a claim, so after another claim the call is made again. If there is no claim, an answer
+// is kept for an identity and a fingerprint.
 type unapplied[Of comparable, Answer any] struct {
 	mutex sync.Mutex
 	kept  map[Of]Answer // guarded by mutex
@@ -45,7 +44,8 @@ func (a *unapplied[Of, Answer]) has(c Of) bool {
 	return kept
 }
 
-// opened holds the open transaction of a flight. Any goroutine may call its methods, since Kill does.
+// opened holds the open transaction of a batch. Any goroutine may call its methods, because any goroutine may
+// call Kill.
 type opened[Tx any] struct {
 	mutex sync.Mutex
 	batch store.Batch[Tx] // guarded by mutex

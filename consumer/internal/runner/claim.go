@@ -11,14 +11,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claims runs a flight of a claim without a transaction, and receives messages in transactions
-// of the store.
+// claims processes a claimed row without a transaction. Messages that are not claimed are received in
+// transactions of the store.
 type claims[Tx any] struct {
 	config *Options
 	store  store.TxStore[Tx]
 	leases store.Leases
-	// starts and ends are groups: each combines the calls of several workers in one transaction.
-	// The result of ends says whether the claim was still valid.
+	// starts and ends each combine the calls of several workers in one transaction. The result of ends says
+	// whether the claim was still valid.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
 }
@@ -31,7 +31,7 @@ func NewClaims[Tx any](c *Options, st store.TxStore[Tx]) *claims[Tx] {
 	return r
 }
 
-// start is a call that is about to be made, with its claim and the lease of the claim.
+// start is a call that will be made, with its claim and the lease of the claim.
 type start struct {
 	claim store.Claim
 	lease time.Duration
@@ -54,14 +54,14 @@ func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]boo
 	return stood, err
 }
 
-// isOnes reports whether one of several inputs may have caused an error of the store.
+// isOnes reports whether an error of the store may have been caused by one of several inputs.
 func (r *claims[Tx]) isOnes(err error) bool {
 	class := r.store.Classify(err)
 	return class == store.ClassPermanent || class == store.ClassRetry
 }
 
-// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if the
-// end of the claim is known already.
+// areClaim reports whether marks belong to one claimed row. If the end of the claim is known already, there
+// are no marks.
 func areClaim(marks []store.Mark) bool {
 	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
 }
@@ -83,9 +83,8 @@ func (r *claims[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return beginReceipt(ctx, r.store, o, marks)
 }
 
-// beginClaim begins the flight of a claim and checks the claim. If a call is to be made, the store
-// records its start, which fails if the claim is lost; otherwise the lease is extended, which reports
-// lost claims.
+// beginClaim checks the claim of a row. If a call will be made, the store records the start of the call,
+// which fails if the claim is lost. Otherwise the lease is extended, and the store reports a lost claim.
 func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, Begun[Call], error) {
 	a, b := &claimed{config: r.config, ends: r.ends}, Begun[Call]{}
 	if len(marks) == 0 {
@@ -114,21 +113,21 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 	return a, b, nil
 }
 
-// claimed is the flight of a claim.
+// claimed is a claimed row that is being processed.
 type claimed struct {
 	untransacted
 	config *Options
-	// started is the store's record of earlier calls at the time when it recorded the start of this
-	// call; the zero value if no call is to be made.
+	// started is the store's record of earlier calls, from the time when the store recorded the start of this
+	// call. started is the zero value if no call will be made.
 	started store.CallStarted
-	// asked is the time just before the store was asked for started.
+	// asked is the time just before the request whose response is started.
 	asked time.Time
-	// kept: the intent was sent before and is not sent again.
+	// kept means that the intent was sent before and is not sent again.
 	kept bool
 	ends *groupcommit.Group[store.ClaimEnding, bool]
 }
 
-// Run makes the call, if it may be made, and notes at the row what is known of it.
+// Run makes the call if the call is allowed, and records the known outcome in the row.
 func (a *claimed) Run(j *Job[Call]) error {
 	h := j.Row
 	switch h.Calls.Next(a.started, a.config.Provider.Rule, time.Since(a.asked), j.left()) {
@@ -159,11 +158,11 @@ func (a *claimed) Run(j *Job[Call]) error {
 	return err
 }
 
-// Commit ends the claim. If the store does not answer, the outcome is unknown, and the next flight
-// reclaims the row or finds it ended.
+// Commit ends the claim. If the store does not respond, the outcome is unknown. The next attempt then
+// reclaims the row, or finds that the claim has ended.
 func (a *claimed) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.kept}
-	if len(e.Claims) == 0 { // the claim was lost before
+	if len(e.Claims) == 0 { // the claim was lost earlier
 		return out
 	}
 	switch stood, err := a.ends.Do(ctx, e.Claims[0]); {

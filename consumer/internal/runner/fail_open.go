@@ -10,36 +10,38 @@ import (
 	"github.com/semel-go/semel/consumer/internal/report"
 )
 
-// How a store of keys that is down is asked while messages are applied without keys.
+// Times for requests to a key store that is down, while messages are applied without keys.
 const (
-	// patienceOpen is how long a message waits for an answer of the store before it is applied without
-	// a key.
+	// patienceOpen is how long a message waits for a response of the store. After this time the message is
+	// applied without a key.
 	patienceOpen = 2 * time.Second
-	// askOpen is how long the store is not asked again.
+	// askOpen is the interval between requests to the store while it is down.
 	askOpen = time.Second
 )
 
-// FailOpenPath decides whether a message is applied without a key because the store of the keys is
-// down. That is possible only for effects that are idempotent by nature (KeyPolicy.FailOpen).
+// FailOpenPath decides whether a message is applied without a key because the key store is down. That is
+// allowed only for effects that are idempotent by nature (KeyPolicy.FailOpen).
 type FailOpenPath struct {
 	config *Options
 	// applied counts the messages that were applied without a key.
 	applied atomic.Int64
 
 	mutex sync.Mutex
-	// since is when the store stopped answering, zero while it answers. before is the value of applied
-	// at that time. Guarded by mutex.
+	// since is the time when the store stopped responding, or zero while the store responds. before is the
+	// value of applied at that time. Both are guarded by mutex.
 	since  time.Time
 	before int64
-	// next is when the store is asked again, why its last error. Guarded by mutex.
+	// next is the time of the next request to the store. why is the last error of the store. Both are guarded
+	// by mutex.
 	next time.Time
 	why  error
 }
 
-// NewFailOpenPath returns the FailOpenPath of a consumer over keys.
+// NewFailOpenPath returns the FailOpenPath of a consumer with leased keys.
 func NewFailOpenPath(o *Options) *FailOpenPath { return &FailOpenPath{config: o} }
 
-// Count returns how many messages were applied without a key; 0 for a nil FailOpenPath.
+// Count returns the number of messages that were applied without a key. For a nil FailOpenPath, Count returns
+// 0.
 func (d *FailOpenPath) Count() int64 {
 	if d == nil {
 		return 0
@@ -50,7 +52,7 @@ func (d *FailOpenPath) Count() int64 {
 // open reports whether messages may be applied without a key.
 func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
 
-// within returns the context of one question to the store.
+// within returns the context for one request to the store.
 func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !d.open() {
 		return ctx, func() {}
@@ -58,9 +60,9 @@ func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, patienceOpen)
 }
 
-// leads returns the store's last error if a message is to be applied without a key and without asking
-// the store. leads returns nil if the store is to be asked: while it is down, one message in each
-// askOpen asks it.
+// leads returns the store's last error if a message must be applied without a key and without a request to
+// the store. leads returns nil if the store must be asked. While the store is down, one message per askOpen
+// asks the store.
 func (d *FailOpenPath) leads() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -75,9 +77,8 @@ func (d *FailOpenPath) leads() error {
 	return nil
 }
 
-// after reports whether a message is applied without a key after the store returned err. ctx is the
-// context of the flight, from which that of the question was derived; if it has ended, after returns
-// false.
+// after reports whether a message is applied without a key after the store returned err. ctx is the context
+// of the attempt; the context of the request was derived from ctx. If ctx has ended, after returns false.
 func (d *FailOpenPath) after(ctx context.Context, err error) bool {
 	if !d.open() || ctx.Err() != nil {
 		return false
@@ -94,7 +95,7 @@ func (d *FailOpenPath) after(ctx context.Context, err error) bool {
 	return true
 }
 
-// works notes that the store has answered.
+// works records that the store has responded.
 func (d *FailOpenPath) works() {
 	if !d.open() {
 		return
@@ -108,8 +109,8 @@ func (d *FailOpenPath) works() {
 	d.since, d.why = time.Time{}, nil
 }
 
-// Reasons returns the reason for Consumer.Ready while messages are applied without a key, otherwise
-// nil.
+// Reasons returns the reason for Consumer.Ready while messages are applied without a key. Otherwise Reasons
+// returns nil.
 func (d *FailOpenPath) Reasons() []string {
 	if d == nil {
 		return nil

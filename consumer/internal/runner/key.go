@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKey is the flight of one message under its key. leasedKey has no transaction.
+// leasedKey processes one message under its key. leasedKey has no transaction.
 type leasedKey struct {
 	untransacted
 	store *leasedKeys
@@ -23,28 +23,28 @@ type leasedKey struct {
 	// claim is this process's claim of the key.
 	claim  keyclaim.Claim
 	answer keystore.Answer
-	// asked is the time just before the store was asked for answer.
+	// asked is the time just before the request whose response is answer.
 	asked time.Time
-	// refused is the permanent error with which the key cannot be claimed.
+	// refused is a permanent error: the key cannot be claimed.
 	refused error
-	// unrecorded is the reason why the effect has no key (fail open); nil if it has one.
+	// unrecorded is the reason why the effect has no key (fail open), or nil if the effect has a key.
 	unrecorded error
-	// outcome is the outcome of the call, which may be unknown. Only the pilot uses it.
+	// outcome is the outcome of the call, which may be unknown. outcome is used by one goroutine only.
 	outcome store.CallOutcome
 }
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
 
-// Kill stops extending the lease, so that a handler that does not return loses its claim.
+// Kill stops the extension of the lease, so that a handler that does not return loses its claim.
 func (c *leasedKey) Kill() { c.claim.LetGo() }
 
-// holds reports whether the lease is still valid. From then on lost is called when the lease ends
-// or the store reports that the claim is lost.
+// holds reports whether the lease is still valid. After a result of true, lost is called when the lease ends
+// or when the store reports that the claim is lost.
 func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
 
-// Run makes the call, if it may be made.
+// Run makes the call if the call is allowed.
 func (c *leasedKey) Run(j *Job[Call]) error {
 	config := c.store.config
 	if c.refused != nil {
@@ -64,7 +64,7 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 			return err
 		case found == Happened:
 			return nil
-		case !c.holds(j.Lost): // it was lost while the other side was asked
+		case !c.holds(j.Lost): // the claim was lost during Lookup
 			j.Lost(errKeyLost)
 			return errKeyLost
 		}
@@ -74,26 +74,26 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 	c.outcome = calls.OutcomeOf(j.Ctx.Err() != nil, err)
 	var decided *semel.HandlerError
 	if c.outcome == store.CallDecided && errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
-		c.outcome = store.CallUnknown // until the key is completed, which the next flight does
+		c.outcome = store.CallUnknown // the outcome is unknown until the next commit completes the key
 	}
 	return err
 }
 
-// Rollback frees the key and records the outcome of the call, which may be unknown. If the store
-// does not answer, the key is free when its lease ends.
+// Rollback releases the key and records the outcome of the call, which may be unknown. If the store does not
+// respond, the key is free when its lease ends.
 func (c *leasedKey) Rollback(ctx context.Context) {
 	event := keystore.Release
 	switch {
 	case c.outcome == store.CallUnknown:
 		event = keystore.Abandon
 	case c.outcome == store.CallDecided && c.answer.Unknown():
-		event = keystore.Forget // this answer speaks for all calls under the key
+		event = keystore.Forget // this answer decides about all calls under the key
 	}
 	_ = c.end(ctx, keystore.Ending{Event: event, Keep: c.store.config.Keep})
 }
 
-// Commit ends the key. If the store does not answer, the end is tried again with the same token, here
-// and in the next flight of the message.
+// Commit ends the key. If the store does not respond, the end is requested again with the same token, by
+// Commit and by the next attempt of the message.
 func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	if c.answer.State != keystore.Claimed {
@@ -108,8 +108,8 @@ func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	return out
 }
 
-// complete ends the claimed key and sets r. complete returns the store's error if the end could
-// not be recorded and the effect needs no record (fail open).
+// complete ends the claimed key and sets r. If the end could not be recorded, and the effect needs no record
+// (fail open), complete returns the store's error.
 func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
 	ending := c.ending(e)
 	switch err := c.end(ctx, ending); {
@@ -125,14 +125,14 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 	return nil
 }
 
-// ending returns how the key ends, by what the flight did.
+// ending returns how the key ends. The result depends on what happened to the message.
 func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
 	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {
 	case len(e.Trim) > 0: // no call was made
 		out.Event = keystore.Release
 	case c.as != store.Applied && c.answer.Unknown():
-		out.Event = keystore.Abandon // it failed, and yet the effect may be there
+		out.Event = keystore.Abandon // the message failed, but an earlier call may have had an effect
 	case c.as != store.Applied:
 		out.Event, out.Result = keystore.Fail, failedWith(c.as, reasonIn(e.Rows))
 	}
@@ -149,7 +149,7 @@ func reasonIn(rows []store.Row) semel.Reason {
 	return reasonname.None
 }
 
-// end ends the key. The lease is extended until the store has answered.
+// end ends the key. The lease is extended until the store has responded.
 func (c *leasedKey) end(ctx context.Context, e keystore.Ending) error {
 	if c.answer.State != keystore.Claimed {
 		c.claim.LetGo()

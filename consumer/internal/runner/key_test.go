@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimedLongAgo returns a key with an earlier call of unknown outcome, whose first call was made since before the
-// claim.
+// claimedLongAgo returns a key with an earlier call of unknown outcome. The first call was made a duration
+// since before the claim.
 func claimedLongAgo(since time.Duration) *leasedKey {
 	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
 	c.claim.Hold(c.asked, time.Hour)
@@ -32,7 +32,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
 			defer c.claim.LetGo()
-			<-time.After(wait) // like a frozen process
+			<-time.After(wait) // as in a frozen process
 			called := false
 			c.store.config = &Options{Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute}}, Timeouts: Timeouts{Timeout: time.Minute}}
 			err := c.Run(jobOf(t.Context(), func() error { called = true; return nil }))
@@ -47,7 +47,7 @@ func TestNoCallIsMadeAfterTheKeyWasLostDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
 		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
-			c.claim.LetGo() // like a lease that another process has taken over
+			c.claim.LetGo() // as if another process had taken over the lease
 			return DidNotHappen, nil
 		}}}
 		err := c.Run(jobOf(t.Context(), func() error { t.Error("called"); return nil }))

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKeys runs each flight under the claim of a key.
+// leasedKeys processes each message under the claim of a key.
 type leasedKeys struct {
 	config   *Options
 	keys     keystore.Store
@@ -23,7 +23,7 @@ type leasedKeys struct {
 	reporter *report.Reporter
 
 	mutex sync.Mutex
-	// open are the keys for which the store did not answer a claim or an end. Guarded by mutex.
+	// open contains the keys for which the store did not respond to a claim or an end. Guarded by mutex.
 	open map[semel.Key]*openKey
 }
 
@@ -32,15 +32,15 @@ func NewLeasedKeys(o *Options, keys keystore.Store, d *FailOpenPath, n *report.R
 	return &leasedKeys{config: o, keys: keys, failOpen: d, reporter: n, open: map[semel.Key]*openKey{}}
 }
 
-// openKey is a claim or an end that is tried again with the same token.
+// openKey is a claim or an end that is requested again with the same token.
 type openKey struct {
 	token store.Token
-	// ending is how the key is to end; nil if it is to be claimed.
+	// ending is how the key must end, or nil if the key must be claimed.
 	ending *keystore.Ending
 }
 
-// Begin claims the key. If the store did not answer an earlier claim or end of the key, that is tried
-// again first, with the same token.
+// Begin claims the key. If the store did not respond to an earlier claim or end of the key, Begin first
+// repeats that request with the same token.
 func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 {
 		return Begun[Call]{}, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
@@ -58,12 +58,12 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return Begun[Call]{Attempt: c, Verdicts: []store.Verdict{verdict}}, nil
 }
 
-// claim claims the key of c and returns the verdict on its mark.
+// claim claims the key of c and returns the verdict on the message.
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
-		// Something else was stored under the key, so the end cannot be recorded. The outcome of the
-		// call is known here nevertheless, and other keys must not wait for this one.
+		// Another program has stored a value under the key, so the end cannot be recorded. This process knows
+		// the outcome of the call nevertheless, and other keys must not wait for this key.
 		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
@@ -85,7 +85,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	answer, err := s.keys.ClaimKey(answering, keystore.Claim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.Keep})
 	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
 	switch {
-	case permanent: // an error of this key alone: other keys continue
+	case permanent: // an error of this key alone, so other keys continue
 		s.settleOpen(c.key)
 		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
 		return store.Verdict{Kind: store.Fresh}, nil
@@ -104,7 +104,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	return verdictOf(answer), nil
 }
 
-// verdictOf returns the verdict on a mark that an answer of the store means.
+// verdictOf converts an answer of the key store to a verdict.
 func verdictOf(a keystore.Answer) store.Verdict {
 	switch a.State {
 	case keystore.Claimed:
@@ -119,14 +119,14 @@ func verdictOf(a keystore.Answer) store.Verdict {
 	return store.Verdict{Kind: store.Busy} // the outcome is still open
 }
 
-// failedWith returns the result of a key that failed for good: the outcome of its message, and the
-// reason.
+// failedWith returns the result that is stored in a permanently failed key: the outcome of its message, and
+// the reason.
 func failedWith(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }
 
-// outcomeOf returns the outcome of the message of a key that ended so. A key whose failure a consumer
-// did not write counts as discarded: its effect did not happen and will not.
+// outcomeOf returns the outcome of a message whose key has ended with e. If the result of a failed key was
+// not written by a consumer, the message counts as discarded: its effect did not happen and will not happen.
 func outcomeOf(e *keystore.Ending) store.Outcome {
 	if e.Event == keystore.Complete {
 		return store.Applied
@@ -138,15 +138,15 @@ func outcomeOf(e *keystore.Ending) store.Outcome {
 	return store.Discarded
 }
 
-// opened returns the open claim or end of a key; nil if there is none.
+// opened returns the open claim or end of a key, or nil if there is none.
 func (s *leasedKeys) opened(key semel.Key) *openKey {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.open[key]
 }
 
-// mostOpen is how many open keys are remembered at most: their messages may never come to this process
-// again. A key that is not remembered is free when its lease ends.
+// mostOpen is the maximum number of open keys that are remembered. The messages of open keys may never be
+// delivered to this process again. A key that is not remembered is free when its lease ends.
 const mostOpen = 100_000
 
 func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {

@@ -13,11 +13,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A call that changes nothing by itself needs no claim. The message is marked in the transaction that
-// applies the answer; of several copies, the one that is marked first counts. The marker is looked up
-// before the call, only so that duplicates make no call.
+// A call that only reads needs no claim. The message is marked in the transaction that applies the answer. If
+// there are several copies of a message, the first committed marker counts. Before the call, the marker is
+// looked up, so that a duplicate makes no call.
 
-// identityOf identifies a message that is not marked yet, and its content.
+// identityOf identifies a message that has no marker yet, and its content.
 type identityOf struct {
 	scope int64
 	id    string
@@ -26,20 +26,20 @@ type identityOf struct {
 
 func ofMark(m *store.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
 
-// marking is the answer of a call, which is to be applied in the transaction that marks its message.
+// marking is the answer of a call. The answer will be applied in the transaction that marks its message.
 type marking[Tx any] struct {
 	mark    store.Mark
 	options store.TxOptions
-	trim    bool                            // the mark is taken back
-	apply   func(context.Context, Tx) error // nil: the message is only marked
+	trim    bool                            // the marker is removed again
+	apply   func(context.Context, Tx) error // if nil, the message is only marked
 }
 
-// lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
-// then marks. lookups runs all other flights as answering does.
+// lookups processes a message that has no inbox row: lookups looks up the marker, makes the call, and then
+// marks the message. For all other messages, lookups works as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
-	// unmarked holds answers that may be applied again. doubts holds the messages for which a lookup
-	// of the marker is not enough, because the outcome of an earlier commit is unknown.
+	// unmarked contains answers that may be applied again. doubts contains the messages for which a lookup of
+	// the marker is not enough, because the outcome of an earlier commit is unknown.
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
 	// lookupGroup looks up the markers of several workers in one statement. markingGroup writes the
@@ -57,8 +57,9 @@ func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer
 	return r
 }
 
-// Begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
-// message is in doubt or is marked and not applied, Begin asks with a transaction.
+// Begin looks up the marker and opens no transaction. In two cases the lookup is not sufficient, and Begin
+// opens a transaction: the outcome of an earlier commit is unknown, or the message is marked but was not
+// applied.
 func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
 		return r.answering.Begin(ctx, o, marks)
@@ -79,30 +80,29 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 		r.doubts.keep(id, struct{}{})
 		return Begun[Call]{}, err
 	case b.Verdicts[0].Kind != store.Fresh:
-		r.unmarked.take(id) // its answer is no longer needed
+		r.unmarked.take(id) // the answer of the message is no longer needed
 		return b, nil
 	}
-	b.Rollback(ctx) // no open transaction has marked the message: Begin would have met its lock
+	b.Rollback(ctx) // no open transaction has marked the message, because Begin would have waited for its lock
 	b.Attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
 	return b, nil
 }
 
-// lookup is the flight of a message that is marked after its call. lookup holds no connection during
-// the call.
+// lookup processes a message that is marked after its call. During the call, lookup holds no connection.
 type lookup[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
-	// seen: the message was applied before, and no call is made.
+	// seen means that the message was applied before, so no call is made.
 	seen bool
 
 	answer Answer
-	// apply is nil if no handler ran: the mark is then taken back, or the message is only marked.
+	// apply is nil if no handler ran. The marker is then removed again, or the message is only marked.
 	apply func(context.Context, Tx) error
 }
 
-// Run takes the answer that an earlier try has left, or makes the call. Commit applies the answer.
+// Run takes the answer that an earlier attempt has left, or makes the call. Commit applies the answer.
 func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
 	if !kept {
@@ -118,7 +118,7 @@ func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	return nil
 }
 
-// Queued implements Attempt. The commit applies the answer, which may take as long as a handler.
+// Queued implements Attempt. Commit applies the answer, which may take as long as a handler.
 func (a *lookup[Tx, Answer]) Queued() int {
 	if a.apply == nil {
 		return 0
@@ -126,9 +126,9 @@ func (a *lookup[Tx, Answer]) Queued() int {
 	return 1
 }
 
-// Commit marks the message and applies the answer, together with others that commit at the same time.
-// Commit writes no row. If the mark is only to be taken back, Commit begins a transaction
-// nevertheless, to find out whether the store accepts transactions.
+// Commit marks the message and applies the answer, together with other messages that commit at the same time.
+// Commit writes no row. If the marker must only be removed again, Commit begins a transaction nevertheless,
+// to find out whether the store accepts transactions.
 func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	if a.seen {
 		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
@@ -148,15 +148,15 @@ func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome
 	return Outcome{Result: r}
 }
 
-// errMarkedElsewhere: the next Begin asks the store for the outcome of the message. This try does not
-// count as an attempt.
+// errMarkedElsewhere means that another transaction has marked the message. The next Begin asks the store for
+// the outcome. This failure does not count as an attempt.
 var errMarkedElsewhere = errors.New("semel: what was called for was marked elsewhere meanwhile, or may not run yet")
 
-// markAll marks several messages and applies their answers in one transaction. If that fails, it is
-// rolled back, and each message is committed by itself, so that the failure is attributed to the right
-// one. No call is repeated.
+// markAll marks several messages and applies their answers in one transaction. If the transaction fails, it
+// is rolled back and each message is committed alone, so that the failure is attributed to the message that
+// caused it. No call is repeated.
 func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
-	var group worker.Group // for the user's functions, which may end their goroutine
+	var group worker.Group // runs the user's functions, which may end their goroutine
 	group.Go(func() {
 		err = ErrGoexit
 		out, err = r.markAndApply(ctx, all)
@@ -171,8 +171,8 @@ func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (o
 	return out, nil
 }
 
-// markAndApply is markAll without the protection against runtime.Goexit. After an error the
-// transaction was rolled back.
+// markAndApply is markAll without the protection against runtime.Goexit. After an error the transaction has
+// been rolled back.
 func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := r.takeTurn(ctx); err != nil {
 		return slices.Repeat([]store.Result{notBegunYet(store.ClassContended, err)}, len(all)), nil
@@ -186,7 +186,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	if err != nil {
 		class := r.store.Classify(err)
 		if class == store.ClassContended && len(all) > 1 {
-			return nil, errApart // a copy of one of them may be in flight
+			return nil, errApart // another process may be processing a copy of one of the messages
 		}
 		return slices.Repeat([]store.Result{notBegunYet(class, err)}, len(all)), nil
 	}
@@ -199,7 +199,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	e, out, err := r.applyMarked(ctx, b, verdicts, all)
 	if err != nil {
 		failed := store.Result{Outcome: store.NotCommitted, Class: r.classOf(ctx, b, err), Err: err}
-		if ctx.Err() != nil && failed.Class == store.ClassRetry { // the other messages took too long
+		if ctx.Err() != nil && failed.Class == store.ClassRetry { // the answers of the other messages took too long
 			failed.Class, failed.Culprit = store.ClassContended, store.NoCulprit
 		}
 		over = true
@@ -210,7 +210,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		return []store.Result{failed}, nil
 	}
 	over = true
-	// How many statements are queued is known only now. Callers that stop waiting treat the outcome as
+	// The number of queued statements is known only now. If a caller stops waiting, it treats the outcome as
 	// unknown.
 	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
 	defer cancel()
@@ -226,8 +226,8 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	return out, nil
 }
 
-// applyMarked applies the answers of the messages whose marks are fresh, and returns the results of
-// the others.
+// applyMarked applies the answers of the messages whose verdict is Fresh, and returns the results of the
+// other messages.
 func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
 	out = make([]store.Result, len(all))
 	for i := range all {
@@ -247,7 +247,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 				return e, nil, err
 			}
 			continue
-		case store.Gap, store.Stale, store.Behind, store.Old: // the mark is written, but the message must not run
+		case store.Gap, store.Stale, store.Behind, store.Old: // the marker is written, but the message must not run
 			e.Trim = append(e.Trim, i)
 		}
 		out[i] = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: errMarkedElsewhere}
@@ -255,13 +255,13 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 	return e, out, nil
 }
 
-// run applies an answer. A panic and a time-out are errors.
+// run applies an answer. run returns an error if the function panics or exceeds the timeout.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()
 	defer Recover(&err)
 	err = guard.Readable(m.apply(ctx, tx))
-	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) { // whatever the store's driver says of it
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) { // the timeout counts, whatever error the database driver returns
 		return cause
 	}
 	return err
@@ -275,8 +275,8 @@ func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], er
 	return store.ClassRetry
 }
 
-// notBegunYet returns the result of a message whose transaction could not begin. No message can have
-// caused that. If a copy is in flight elsewhere, the next Begin finds it and waits.
+// notBegunYet returns the result of a message whose transaction could not begin. No message has caused that
+// failure. If another process is processing a copy of the message, the next Begin finds that out and waits.
 func notBegunYet(class store.Class, err error) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
 	if class == store.ClassContended {
@@ -285,7 +285,8 @@ func notBegunYet(class store.Class, err error) store.Result {
 	return r
 }
 
-// errMarkBusy: the answer is kept until the outcome of the copy is known.
+// errMarkBusy means that another process is processing a copy of the message. The answer is kept until the
+// outcome of the copy is known.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
 
 // handlersContext is the context of a commit with the values of a handler's context.

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/calls"
 )
 
-// Options are what a runner needs of its consumer.
+// Options are the settings of a consumer that a runner uses.
 type Options struct {
 	guard.Guard
 	Timeouts
@@ -18,23 +18,24 @@ type Options struct {
 	Provider Provider
 	// Keep is how long a leased key is kept after its last change.
 	Keep time.Duration
-	// FailOpen is the reason why handlers may run without a key while the store of the keys is down;
-	// empty: they must not.
+	// FailOpen is the reason why handlers may run without a key while the key store is down. If FailOpen is
+	// empty, handlers must not run without a key.
 	FailOpen string
 }
 
-// Timeouts bound handlers and commits.
+// Timeouts limit handlers and commits.
 type Timeouts struct {
-	// Timeout is how long one handler may run, CommitTimeout how long a commit may take.
+	// Timeout is the maximum duration of one handler. CommitTimeout is the maximum duration of a commit.
 	Timeout, CommitTimeout time.Duration
 }
 
 // Provider describes the system that handlers call.
 type Provider struct {
 	calls.Rule
-	// Lookup asks the other side for the result of the calls for a message; nil if it cannot be asked.
+	// Lookup asks the other system for the result of the calls for a message. Lookup is nil if the system
+	// cannot be asked.
 	Lookup func(ctx context.Context, m *semel.Message) (Finding, error)
-	// Discard: a message whose call has an unknown outcome is discarded, and not parked.
+	// Discard means that a message is discarded, and not parked, if the outcome of its call is unknown.
 	Discard bool
 }
 
@@ -46,25 +47,23 @@ func (p *Provider) isLost() bool {
 // Finding is the answer of Provider.Lookup. The zero value is StillUnknown.
 type Finding uint8
 
-// The findings.
 const (
 	StillUnknown Finding = iota
 	Happened
 	DidNotHappen
 )
 
-// CommitWithin returns how long a commit may take, with this number of statements that handlers
-// queued.
+// CommitWithin returns how long a commit may take if handlers have queued this number of statements.
 func (o *Timeouts) CommitWithin(queued int) time.Duration {
 	return o.CommitTimeout + min(time.Duration(queued), longestCommit/o.Timeout)*o.Timeout
 }
 
-// longestCommit is the most time that all queued statements together may take.
+// longestCommit is the maximum time that all queued statements together may take.
 const longestCommit = 7 * 24 * time.Hour
 
-// doubt asks Provider.Lookup for the result of calls whose key the other side may have forgotten. If
-// that stays unknown, or if there is no Lookup, doubt returns an error that says how the message ends,
-// and the call must not be made.
+// doubt asks Provider.Lookup for the result of calls whose key the other system may have forgotten. If the
+// result stays unknown, or if there is no Lookup, doubt returns an error that says how the message ends.
+// After an error, the call must not be made.
 func (o *Options) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
 	first := calls.Text(since)

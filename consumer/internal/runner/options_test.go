@@ -16,7 +16,7 @@ func TestTheTimeoutOfACommitDependsOnQueuedStatements(t *testing.T) {
 	})
 }
 
-// queuing is a batch with a number of statements that wait for the commit.
+// queuing is a batch with a number of queued statements.
 type queuing int
 
 // Queued implements admin.QueuedStatements.

@@ -1,7 +1,10 @@
-// Package runner runs batches ("flights"). There is one runner for each way to make an effect happen
-// once: a transaction with the marker (NewTransactions), a claim of an inbox row (NewClaims), a claim
-// whose answer is applied in a transaction (NewAnswering), a lookup of the marker before the call and
-// a mark after it (NewLookups), and a leased key (NewLeasedKeys).
+// Package runner runs batches. The code calls a batch that is being processed a flight. There is one runner
+// for each way to make an effect happen once:
+//   - NewTransactions: a transaction with the marker.
+//   - NewClaims: a claim of an inbox row.
+//   - NewAnswering: a claim of an inbox row whose answer is applied in a transaction.
+//   - NewLookups: a lookup of the marker before the call, and the marker after the call.
+//   - NewLeasedKeys: a leased key.
 package runner
 
 import (
@@ -18,92 +21,94 @@ import (
 // Call is the argument of handlers that call other systems, in place of a transaction.
 type Call struct{}
 
-// Runner begins the flights of a consumer. A Runner is safe for concurrent use.
+// Runner begins the batches of a consumer. A Runner is safe for concurrent use.
 type Runner[Tx any] interface {
-	// Begin begins a flight. After an error nothing is open.
+	// Begin begins a batch. After an error no transaction is open.
 	Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Tx], error)
 }
 
-// Begun is a flight that has begun.
+// Begun is a batch that has begun.
 type Begun[Tx any] struct {
 	Attempt[Tx]
-	// Verdicts has one verdict for each mark.
+	// Verdicts contains one verdict for each marker.
 	Verdicts []store.Verdict
-	// Extended reports that the leases of the flight's claims were extended.
+	// Extended reports that the leases of the batch's claims were extended.
 	Extended bool
 }
 
-// Attempt runs the handlers of a flight, and commits or rolls back. One goroutine calls its
-// methods, except Kill.
+// Attempt runs the handlers of a batch, and commits or rolls back. Only one goroutine calls the methods,
+// except Kill.
 type Attempt[Tx any] interface {
-	// Run runs the handler of a job, or returns the error that the message fails with instead.
+	// Run runs the handler of a job. If the handler must not run, Run returns the error of the message.
 	Run(j *Job[Tx]) error
-	// Commit ends the flight and records what its handlers did.
+	// Commit ends the batch and records the results of its handlers.
 	Commit(ctx context.Context, e store.Ending) Outcome
-	// Rollback ends the flight and discards what can be discarded: a call cannot.
+	// Rollback ends the batch and discards its changes. A call to another system cannot be discarded.
 	Rollback(ctx context.Context)
-	// Kill closes the connection of a handler that does not return, if there is one.
+	// Kill closes the connection of a handler that does not return. If there is no connection, Kill does
+	// nothing.
 	Kill()
 	// Classify returns the class of a handler's error.
 	Classify(ctx context.Context, err error) store.Class
-	// Transaction returns the open batch of the store, nil if none is open. The engine asks this
-	// batch for the optional features of batches.
+	// Transaction returns the open batch of the store, or nil if no batch is open. The engine checks whether
+	// this batch has the optional features of batches.
 	Transaction() any
-	// Queued returns how many statements and functions of handlers commit will run.
+	// Queued returns the number of queued statements and functions that Commit will run.
 	Queued() int
 }
 
 // Outcome is the result of Commit.
 type Outcome struct {
 	store.Result
-	// WithoutKey is the reason why no key records the effect; nil if a key does, or none is needed.
+	// WithoutKey is the reason why no key records the effect. WithoutKey is nil if a key records the effect,
+	// or if no key is needed.
 	WithoutKey error
-	// NotReEmitted reports that an intent was not sent again, because the other side may have
-	// forgotten its key.
+	// NotReEmitted reports that an intent was not sent again, because the other system may have forgotten its
+	// key.
 	NotReEmitted bool
 }
 
-// Job is a handler that is to run: for one message, or for all of a batch.
+// Job is a call of the handler, for one message or for all messages of a batch.
 type Job[Tx any] struct {
 	Ctx context.Context
-	// Message is the message of the handler; of a handler of whole batches the first one.
+	// Message is the message of the handler. For a handler of whole batches, Message is the first message.
 	Message *semel.Message
-	// Mark is the index of the message's mark, store.All for a handler of whole batches.
+	// Mark is the index of the message's marker, or store.All for a handler of whole batches.
 	Mark int
-	// Row is the claimed row of the message in Inbox, nil if the message has no row.
+	// Row is the claimed row of the message in Inbox, or nil if the message has no row.
 	Row   *inbox.ClaimedRow
 	Inbox *inbox.Inbox
-	// Lost cancels Ctx: another process holds the claim, or may hold it.
+	// Lost cancels Ctx, because another process holds the claim, or may hold it.
 	Lost context.CancelCauseFunc
 	// Handle runs the handler.
 	Handle func(tx Tx) error
 }
 
-// left returns how long the lease of the row still lasts at least.
+// left returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave calls Lost and returns the error of the message. The call must not be made.
+// leave calls Lost and returns store.ErrClaimLost as the error of the message. The call must not be made.
 func (j *Job[Tx]) leave() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
 }
 
-// Store is what the engine needs of every store. It asks the store for optional features by
+// Store contains the methods that the engine needs of every store. The engine finds optional features by type
 // assertion.
 type Store interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Classify(err error) store.Class
 }
 
-// transactions runs each flight in one transaction of the store. Without rows, the store has no
-// inbox, and no commit has rows for it.
+// transactions runs each batch in one transaction of the store. If rows is false, the store has no inbox, and
+// Commit passes no rows to the store.
 type transactions[Tx any] struct {
 	store store.TxStore[Tx]
 	rows  bool
 }
 
-// NewTransactions returns the runner of flights that are one transaction each. rows reports whether
-// the store has an inbox.
+// NewTransactions returns the runner that runs each batch in one transaction. rows reports whether the store
+// has an inbox.
 func NewTransactions[Tx any](st store.TxStore[Tx], rows bool) Runner[Tx] {
 	return transactions[Tx]{st, rows}
 }
@@ -116,7 +121,7 @@ func (r transactions[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []
 	return Begun[Tx]{Attempt: &transacted[Tx]{store: r.store, batch: b, rows: r.rows}, Verdicts: verdicts}, nil
 }
 
-// transacted is an open transaction of the store, with its marks.
+// transacted is an open transaction of the store, with its markers.
 type transacted[Tx any] struct {
 	store store.TxStore[Tx]
 	batch store.Batch[Tx]
@@ -141,14 +146,14 @@ func (t *transacted[Tx]) Classify(ctx context.Context, err error) store.Class {
 	return classifyHandler(ctx, t.store, t.batch, err)
 }
 
-// receipt is a transaction in which no handler runs: it receives messages, or sets them aside.
+// receipt is a transaction in which no handler runs. A receipt stores received messages, or parks messages.
 type receipt[Tx any] struct{ transacted[Tx] }
 
 func (*receipt[Tx]) Run(*Job[Call]) error { return errCallUnclaimed }
 
 var errCallUnclaimed = errors.New("semel: a call needs a claim")
 
-// beginReceipt begins a flight that runs no handler.
+// beginReceipt begins a batch that runs no handler.
 func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	b, verdicts, err := st.Begin(ctx, o, marks)
 	if err != nil {
@@ -157,7 +162,7 @@ func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxO
 	return Begun[Call]{Attempt: &receipt[Tx]{transacted[Tx]{st, b, true}}, Verdicts: verdicts}, nil
 }
 
-// queuedIn returns how many statements a batch sends when it commits.
+// queuedIn returns the number of statements that a batch sends when it commits.
 func queuedIn(batch any) int {
 	if q, queues := batch.(admin.QueuedStatements); queues {
 		return q.Queued()
@@ -165,8 +170,8 @@ func queuedIn(batch any) int {
 	return 0
 }
 
-// untransacted is embedded by attempts without an open transaction. The error of a handler is
-// then never the store's.
+// untransacted is embedded by attempts without an open transaction. In such an attempt the store cannot have
+// caused the handler's error.
 type untransacted struct{}
 
 func (untransacted) Transaction() any                            { return nil }

@@ -9,14 +9,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ErrTimeout is the cause of the end of a handler's context if the handler ran too long.
+// ErrTimeout is the cause of the cancellation of a handler's context after the timeout.
 var ErrTimeout = errors.New("semel: the handler ran longer than its timeout")
 
-// ErrGoexit is the failure of a handler that ended its goroutine.
+// ErrGoexit is the error of a handler that ended its goroutine.
 var ErrGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// errSwallowed: the transaction can no longer commit, no handler returned an error, and the store
-// does not know the cause. A retry may succeed.
+// errSwallowed means that the transaction can no longer commit although no handler returned an error, and
+// that the store does not know the cause. A retry may succeed.
 var errSwallowed = errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself; the store does not know which. Return the errors of statements")
 
 // SwallowedError returns the error of a handler that returned nil although its transaction can no
@@ -33,7 +33,7 @@ func SwallowedError(batch any) error {
 	return fmt.Errorf("the handler returned nil although its transaction can no longer commit: it swallowed an error: %w", by)
 }
 
-// TxAborted reports whether a batch knows that it can no longer commit.
+// TxAborted reports whether a batch reports that its transaction can no longer commit.
 func TxAborted(batch any) bool {
 	status, knows := batch.(store.TxStatus)
 	return knows && status.TxAborted()
@@ -46,7 +46,7 @@ func Recover(err *error) {
 	}
 }
 
-// StoreFault reports whether an error is one that the message cannot have caused.
+// StoreFault reports whether the message cannot have caused an error, because the error concerns the store.
 func StoreFault(st any, err error) bool {
 	if _, closed := errors.AsType[*notOpened](err); closed {
 		return true
@@ -63,9 +63,9 @@ func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch st
 	return st.Classify(err)
 }
 
-// notOpened is the error of a transaction that could not begin, and in which an answer was to be
-// applied. No message caused it: every message fails like that, even while the store still answers
-// lookups.
+// notOpened is the error of a transaction in which an answer should have been applied, but which could not
+// begin. No message has caused this error: every message fails in this way, even while the store still
+// responds to lookups.
 type notOpened struct{ error }
 
 func (e *notOpened) Unwrap() error { return e.error }

@@ -14,32 +14,32 @@ import (
 // recheckEvery is the time after which the tables are checked again while the store works.
 const recheckEvery = time.Hour
 
-// forgetEvery is the shortest time between two calls of forget while an outage lasts, so that a
-// store that answers some calls does not get twice as many.
+// forgetEvery is the minimum time between two calls of forget while an outage lasts. Otherwise a store that
+// responds to some calls would get twice as many calls.
 const forgetEvery = 10 * time.Second
 
-// Recheck checks the store's tables again while a run goes on. Changes made to them, such as a
-// change to unlogged tables, which a crash empties, do harm with the next outage. So no
-// transaction begins after an outage before the tables were checked. While the store works, they
-// are checked once an hour. Its methods may be called by several goroutines.
+// Recheck checks the store's tables again during a run. Some changes of tables do harm at the next outage,
+// for example a change to unlogged tables, because a crash empties them. So after an outage, no transaction
+// begins before the tables were checked. While the store works, the tables are checked once an hour. The
+// methods may be called by several goroutines.
 type Recheck struct {
 	checker admin.SchemaChecker // nil if the store cannot check
-	forget  func()              // forgets what is remembered of the store
-	// failures counts events of a store that did not work; checked is that count at the last check;
-	// looked is when that was, and forgot when forget may be called again, both since began.
+	forget  func()              // clears the cached numbers of sources
+	// failures counts events that show a failing store. checked is that count at the last check. looked is
+	// the time of the last check. forgot is the time from which forget may be called again. Both times are
+	// counted from began.
 	failures, checked atomic.Int64
 	looked, forgot    atomic.Int64
 	began             time.Time
 }
 
-// New returns the Recheck of a run that began at that time. forget forgets what is remembered of
-// the store.
+// New returns the Recheck of a run that began at that time. forget clears the cached numbers of sources.
 func New(st any, forget func(), began time.Time) *Recheck {
 	checker, _ := st.(admin.SchemaChecker)
 	return &Recheck{checker: checker, forget: forget, began: began}
 }
 
-// Note counts an event if it says that the store did not work.
+// Note counts an event if the event shows that the store did not work.
 func (r *Recheck) Note(e machine.Event) {
 	down := false
 	switch e := e.(type) {
@@ -55,8 +55,8 @@ func (r *Recheck) Note(e machine.Event) {
 	}
 }
 
-// Check checks the tables if it is time to, and returns what is wrong with them. Check calls forget
-// if the store has failed since the last check.
+// Check checks the tables if a check is due, and returns an error if the tables have a fault. If the store
+// has failed since the last check, Check calls forget.
 func (r *Recheck) Check(ctx context.Context) error {
 	failures, since := r.failures.Load(), time.Since(r.began)
 	if failures == r.checked.Load() && (r.checker == nil || since-time.Duration(r.looked.Load()) < recheckEvery) {

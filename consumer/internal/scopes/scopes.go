@@ -1,4 +1,5 @@
-// Package scopes remembers the numbers that a store gives to the sources of a consumer.
+// Package scopes caches the numbers that a store gives to the sources of a consumer. Markers contain these
+// numbers, which the store calls scopes.
 package scopes
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Most is how many sources of a consumer are remembered. A batch with more sources than that is
-// remembered nevertheless; otherwise the store is asked again.
+// Most is the maximum number of cached sources. A batch with more sources is cached nevertheless. If a number
+// is not cached, the store is asked again.
 const Most = 10000
 
 // Store numbers the sources of a consumer.
@@ -18,8 +19,7 @@ type Store interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 }
 
-// Cache remembers the numbers of a consumer's sources. Its methods may be called by several
-// goroutines.
+// Cache caches the numbers of a consumer's sources. Its methods may be called by several goroutines.
 type Cache[Tx any] struct {
 	consumer string
 	store    Store
@@ -28,8 +28,8 @@ type Cache[Tx any] struct {
 
 	mutex sync.Mutex
 	known map[Of]int64 // guarded by mutex
-	// current and previous are the generations of Identity and of PreviousIdentity. Guarded by
-	// mutex, and written before anything is marked.
+	// current and previous are the numbers of the derivations of Identity and of PreviousIdentity. Both are
+	// guarded by mutex, and written before the first message is marked.
 	current, previous int64
 }
 
@@ -38,29 +38,30 @@ func New[Tx any](consumer string, st Store, singleWriter bool) *Cache[Tx] {
 	return &Cache[Tx]{consumer: consumer, store: st, singleWriter: singleWriter}
 }
 
-// Of names a scope: a source, with the consumer's Identity or with its PreviousIdentity.
+// Of identifies a number: by a source, and by whether the number is for the consumer's Identity or
+// PreviousIdentity.
 type Of struct {
 	Source   string
 	Previous bool
 }
 
-// SetGenerations sets the generations of Identity and of PreviousIdentity, and forgets all
-// numbers.
+// SetGenerations sets the numbers of the derivations of Identity and of PreviousIdentity, and clears the
+// cache.
 func (s *Cache[Tx]) SetGenerations(current, previous int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.current, s.previous, s.known = current, previous, nil
 }
 
-// Forget forgets all numbers. After an outage the store may have lost the newest scopes, if a
-// standby or a backup took over, and may give their numbers to other sources.
+// Forget clears the cache. If a standby or a backup took over during an outage, the store may have lost the
+// newest numbers, and may give these numbers to other sources.
 func (s *Cache[Tx]) Forget() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.known = nil
 }
 
-// find returns the number of a scope, if it is known, and the generation of its identity.
+// find returns the number of a source, if it is cached, and the generation of its identity.
 func (s *Cache[Tx]) find(of Of) (number, generation int64, known bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -71,11 +72,11 @@ func (s *Cache[Tx]) find(of Of) (number, generation int64, known bool) {
 	return number, s.current, known
 }
 
-// InTransaction reports whether the store numbers scopes in the transaction that marks.
+// InTransaction reports whether the store assigns numbers in the transaction that writes markers.
 func (s *Cache[Tx]) InTransaction() bool { return s.inTransaction() != nil }
 
-// inTransaction returns the store if it numbers scopes in the transaction that marks, otherwise
-// nil.
+// inTransaction returns the store if the store assigns numbers in the transaction that writes markers.
+// Otherwise inTransaction returns nil.
 func (s *Cache[Tx]) inTransaction() store.CallerTx[Tx] {
 	if scoper, can := s.store.(store.CallerTx[Tx]); can && s.singleWriter {
 		return scoper
@@ -83,7 +84,7 @@ func (s *Cache[Tx]) inTransaction() store.CallerTx[Tx] {
 	return nil
 }
 
-// NumberIn returns the number of a scope for a mark in tx.
+// NumberIn returns the number of a source for a marker in tx.
 func (s *Cache[Tx]) NumberIn(ctx context.Context, tx Tx, of Of) (int64, error) {
 	scoper := s.inTransaction()
 	if scoper == nil {
@@ -93,11 +94,11 @@ func (s *Cache[Tx]) NumberIn(ctx context.Context, tx Tx, of Of) (int64, error) {
 	if known {
 		return n, nil
 	}
-	return scoper.ScopeIn(ctx, tx, s.consumer, of.Source, generation) // tx may roll back: not remembered
+	return scoper.ScopeIn(ctx, tx, s.consumer, of.Source, generation) // tx may roll back, so the number is not cached
 }
 
-// Know asks the store for the numbers of all of these scopes that are not known, with one call
-// for each generation, so that a batch of many new sources does not need a call for each.
+// Know asks the store for those numbers that are not cached. Know makes one call for each generation, so that
+// a batch with many new sources does not need a call for each source.
 func (s *Cache[Tx]) Know(ctx context.Context, all []Of) error {
 	unknown := s.unknown(all)
 	for _, previous := range []bool{false, true} {
@@ -124,8 +125,8 @@ func (s *Cache[Tx]) Know(ctx context.Context, all []Of) error {
 	return nil
 }
 
-// unknown returns the scopes whose numbers are not known. If there is no room for them, it
-// forgets all numbers and returns all scopes of the batch.
+// unknown returns the sources whose numbers are not cached. If the cache has no space for them, unknown
+// clears the cache and returns all sources of the batch.
 func (s *Cache[Tx]) unknown(all []Of) map[Of]bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -150,7 +151,7 @@ func (s *Cache[Tx]) unknown(all []Of) map[Of]bool {
 	return unknown
 }
 
-// ask asks the store for the numbers of sources, with one call if the store can do that.
+// ask asks the store for the numbers of sources, with one call if the store supports that.
 func (s *Cache[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
 	if interner, able := s.store.(admin.Interner); able {
 		return interner.Scopes(ctx, s.consumer, sources, generation)
@@ -165,7 +166,7 @@ func (s *Cache[Tx]) ask(ctx context.Context, sources []string, generation int64)
 	return numbers, nil
 }
 
-// keep remembers a number. The caller holds the mutex.
+// keep caches a number. The caller holds the mutex.
 func (s *Cache[Tx]) keep(of Of, number int64) {
 	if s.known == nil {
 		s.known = make(map[Of]int64)
@@ -173,7 +174,7 @@ func (s *Cache[Tx]) keep(of Of, number int64) {
 	s.known[of] = number
 }
 
-// Number returns the number of a scope.
+// Number returns the number of a source.
 func (s *Cache[Tx]) Number(ctx context.Context, of Of) (int64, error) {
 	n, generation, known := s.find(of)
 	if known {

@@ -1,5 +1,5 @@
-// Package sources has the sources of consumers for which the user gave none: Calls for Process, and None
-// for a consumer that works off its inbox.
+// Package sources contains sources for consumers that have no Source of the user: Calls for Process, and None
+// for a consumer that processes its inbox.
 package sources
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Calls makes a Source of the calls of Process.
+// Calls is a source that delivers the messages of calls of Process.
 type Calls[Answer any] struct {
-	// answer converts a settlement to an answer.
+	// answer converts a settlement to the result of Process.
 	answer func(*source.Settlement) Answer
 
 	lane  source.Lane
@@ -27,7 +27,7 @@ type Calls[Answer any] struct {
 	ended   error           // guarded by mutex; set before Over is closed
 }
 
-// call is the messages of one ProcessAll.
+// call contains the messages of one call of ProcessAll.
 type call[Answer any] struct {
 	answers []Answer
 	left    int // guarded by the source's mutex
@@ -35,7 +35,7 @@ type call[Answer any] struct {
 	pending []*semel.Message
 }
 
-// answerPlace is where the answer to a delivery goes.
+// answerPlace identifies the place of a delivery's answer.
 type answerPlace[Answer any] struct {
 	call  *call[Answer]
 	index int
@@ -44,12 +44,12 @@ type answerPlace[Answer any] struct {
 // Borrowed implements delivery.Borrowed.
 func (answerPlace[Answer]) Borrowed() {}
 
-// NewCalls returns a source whose calls are answered with answer.
+// NewCalls returns a source. answer converts the settlement of a message to the result of its call.
 func NewCalls[Answer any](answer func(*source.Settlement) Answer) *Calls[Answer] {
 	return &Calls[Answer]{answer: answer, lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), Over: make(chan struct{})}
 }
 
-// Process hands messages in and returns their answers.
+// Process passes messages to the engine and returns their answers.
 func (s *Calls[Answer]) Process(ctx context.Context, ms []*semel.Message) ([]Answer, error) {
 	if len(ms) == 0 {
 		return nil, nil
@@ -68,7 +68,7 @@ func (s *Calls[Answer]) Process(ctx context.Context, ms []*semel.Message) ([]Ans
 	case <-s.Over:
 	}
 	select {
-	case <-c.done: // answered before the end
+	case <-c.done: // the answers came before the end
 		return c.answers, nil
 	default:
 	}
@@ -81,8 +81,8 @@ func (s *Calls[Answer]) Process(ctx context.Context, ms []*semel.Message) ([]Ans
 	return nil, semel.ErrClosed
 }
 
-// forget removes a call from the queue when its caller stops waiting. Messages that were fetched from
-// it are processed.
+// forget removes a call from the queue when its caller stops waiting. Messages of the call that were fetched
+// already are processed.
 func (s *Calls[Answer]) forget(c *call[Answer]) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -98,7 +98,7 @@ func (s *Calls[Answer]) nudge() {
 	}
 }
 
-// End ends all calls that have no answer yet. They return semel.ErrClosed and err.
+// End ends all calls that have no answer yet. These calls return semel.ErrClosed and err.
 func (s *Calls[Answer]) End(err error) {
 	s.mutex.Lock()
 	s.ended = err
@@ -127,7 +127,7 @@ func (s *Calls[Answer]) Fetch(ctx context.Context, most source.Bound) ([]source.
 	}
 }
 
-// take takes up to most messages. A call may be taken in parts.
+// take returns up to most messages. The messages of one call may be returned by several calls of take.
 func (s *Calls[Answer]) take(most int) []source.Delivery {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

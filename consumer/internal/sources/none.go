@@ -7,12 +7,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// None is the source of a consumer that has only its inbox. None delivers nothing. With Ends, it ends
-// at once; otherwise when the run does.
+// None is the source of a consumer that only processes its inbox. None delivers nothing. If Ends is set, the
+// source ends at once. Otherwise the source ends when the run ends.
 type None struct{ Ends bool }
 
-// Info implements source.Source. Dead letters are accepted, although None keeps none: a claimed row is
-// parked instead.
+// Info implements source.Source. Info accepts the use of dead letters although None has none, because a
+// claimed row is parked instead.
 func (s None) Info() source.Info {
 	return source.Info{
 		Bounded: s.Ends, AtEnd: func() bool { return s.Ends },

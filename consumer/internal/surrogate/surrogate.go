@@ -1,4 +1,4 @@
-// Package surrogate names deliveries that have no usable identity.
+// Package surrogate computes ids for messages that have no usable identity.
 package surrogate
 
 import (
@@ -16,11 +16,11 @@ import (
 // Source is the source of messages without a usable identity.
 const Source = selectors.ReservedSource + "surrogate"
 
-// Of returns a name for a delivery that has no usable identity, so that it can be parked and its
-// copies can be counted. The name consists of the broker's coordinates or id of the message, and of
-// a hash of the body, so that another message with the same coordinates (of a recreated topic or a
-// replaced file) has another name. Without coordinates and id it is a hash of headers and body. It
-// is never the id of an effect.
+// Of returns an id for a message that has no usable identity, so that the message can be parked and its
+// copies can be counted. The id consists of the message's place or id in the broker and a hash of the body.
+// So another message at the same place (of a recreated topic or a replaced file) has another id. Without a
+// place and an id, the result is a hash of headers and body. The result is never the id of an applied
+// message.
 func Of(m *semel.Message) string {
 	sum := contentSum(m)
 	where := ""
@@ -39,8 +39,8 @@ func Of(m *semel.Message) string {
 	return "content " + sum
 }
 
-// contentSum returns a hash of the body and, without coordinates and id, of the headers that copies
-// share.
+// contentSum returns a hash of the body. If the message has no place and no id in the broker, the hash
+// includes those headers that all copies have.
 func contentSum(m *semel.Message) string {
 	h := sha256.New()
 	digest.Begin(h, "surrogate/1")

@@ -12,29 +12,28 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// LaneAges records the progress of the lanes of a run if the source does not report it
-// (source.Info.Ages). A lane is as far as the oldest message that was delivered since the last record.
-// A lane has no open messages if nothing was delivered since, nothing is in flight, and the source is
-// being asked and has nothing more.
+// LaneAges records the progress of the lanes of a run if the source does not report the progress
+// (source.Info.Ages). The progress of a lane is the time of the oldest message that was delivered since the last
+// record. A lane has no open messages if three conditions hold: no message was delivered since the last record,
+// no message is in flight, and the source is waiting for new messages.
 type LaneAges struct {
 	mutex  sync.Mutex
-	oldest map[string]time.Time // by lane of this run; zero: nothing was delivered. Guarded by mutex
-	asking bool                 // the source is being asked for more. Guarded by mutex
+	oldest map[string]time.Time // by lane of this run; zero if nothing was delivered; guarded by mutex
+	asking bool                 // a Fetch of the source is running; guarded by mutex
 }
 
-// Given adds a lane that was assigned to this run.
 func (a *LaneAges) Given(lane string) {
 	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
 }
 
-// Lost removes a lane. The process that has it now records its progress.
+// Lost removes a lane. The process that gets the lane records its progress from then on.
 func (a *LaneAges) Lost(lane string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	delete(a.oldest, lane)
 }
 
-// note records, by lane, the time of a delivered message; a zero time only adds the lane.
+// note records, by lane, the times of delivered messages. A zero time only adds the lane.
 func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -48,16 +47,17 @@ func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	}
 }
 
-// Asks records whether the source is being asked for more.
+// Asks records whether a Fetch of the source is running.
 func (a *LaneAges) Asks(asking bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.asking = asking
 }
 
-// take returns the progress of the lanes and resets it; false if it is not known. While nothing is in
-// flight, a source that is being asked has nothing more. A source that is not being asked, for example
-// because the consumer is paused, may have more. over: the run has ended and nothing is left.
+// take returns the progress of the lanes and resets it. known is false if the progress is not known. If no
+// message is in flight and a Fetch is running, the source has no more messages. If no Fetch is running, for
+// example because the consumer is paused, the source may have more messages. over means that the run has
+// ended and no message is left.
 func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -80,8 +80,8 @@ func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool
 	return lanes, true
 }
 
-// Delivered records the ages of delivered messages, if the source does not report the progress of its
-// lanes. A message without a time is set aside, so its age does not count.
+// Delivered records the ages of delivered messages if the source does not report the progress of its lanes. A
+// message without a time is parked, so its age does not count.
 func (r *Reaper) Delivered(items []*machine.Item) {
 	if r == nil || r.Keep == 0 {
 		return

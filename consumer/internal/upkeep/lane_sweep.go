@@ -8,27 +8,27 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// sweepEvery is the time between two sweeps, sweepAgain the time after a sweep that failed.
+// sweepEvery is the interval between two sweeps. sweepAgain is the interval after a sweep that failed.
 const (
 	sweepEvery = time.Hour
 	sweepAgain = time.Minute
 )
 
-// LaneSweep maintains the lines of the inbox, at the start and then once an hour. If the policy keeps
-// lines, it frees messages that wait behind rows that no longer exist. Otherwise it dissolves lines that
-// an earlier policy has left.
+// LaneSweep maintains the lines of the inbox, at the start and then once an hour. If the policy blocks
+// messages behind a waiting message, LaneSweep unblocks messages that wait behind rows that no longer exist.
+// Otherwise LaneSweep removes lines that an earlier policy has left.
 type LaneSweep struct {
 	guard.Guard
 	Lines admin.Lines
-	// Kept: the policy keeps lines.
+	// Kept means that the policy blocks messages behind a waiting message (OnParkedBlock).
 	Kept bool
-	// Within is how long one sweep may take.
+	// Within is the timeout of one sweep.
 	Within time.Duration
 
 	next time.Time
 }
 
-// Work sweeps if that is due. Calls must not overlap. A nil LaneSweep does nothing.
+// Work makes a sweep if one is due. Calls must not overlap. A nil LaneSweep does nothing.
 func (s *LaneSweep) Work(base context.Context) {
 	if s == nil || time.Now().Before(s.next) {
 		return
@@ -46,7 +46,7 @@ func (s *LaneSweep) Work(base context.Context) {
 	s.next = time.Now().Add(next)
 }
 
-// sweep frees messages that wait in the inbox behind rows that were removed by hand.
+// sweep unblocks messages that wait in the inbox behind rows that were removed by hand.
 func (s *LaneSweep) sweep(ctx context.Context) bool {
 	freed, err := s.Lines.Sweep(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *LaneSweep) sweep(ctx context.Context) bool {
 	return true
 }
 
-// dissolve removes the lines of messages in the inbox, if the policy no longer asks for an order.
-// Otherwise a version could wait for one that is blocked behind it.
+// dissolve removes the lines of messages in the inbox if the policy no longer requires an order. Otherwise a
+// version could wait for a version that is blocked behind it.
 func (s *LaneSweep) dissolve(ctx context.Context) bool {
 	rows, err := s.Lines.Dissolve(ctx, s.Consumer)
 	if rows > 0 {

@@ -12,72 +12,72 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// reapEvery is how often a run records its progress and reaps, horizonEvery how often it asks how late
-// copies can come.
+// reapEvery is the interval at which a run records its progress and removes old markers. horizonEvery is the
+// interval at which a run asks the source how late duplicates can arrive.
 const (
 	reapEvery    = time.Minute
 	horizonEvery = time.Hour
 )
 
-// How many rows one call of the reaper looks at. The number follows from the time that the last call
-// took, because others use the store, too.
+// The number of rows that one call of the reaper examines. The number depends on the duration of the last
+// call, because the store has other users too.
 const (
 	leastSlice = 50
 	firstSlice = 500
 	mostSlice  = 10_000
 	sliceTime  = 20 * time.Millisecond
-	// restFor: after a call, the reaper rests restFor times as long as the call took.
+	// restFor is the length of the pause after a call, as a multiple of the duration of the call.
 	restFor = 3
-	// A store that reads all markers in a pass makes one pass in each hundredth of the retention, but
-	// at least one in longestRest. Markers may be kept longer by that time.
+	// A store that reads all markers in a pass makes one pass per hundredth of the retention, and at least
+	// one pass per longestRest. Markers may be kept longer by that time.
 	restShare   = 100
 	longestRest = 6 * time.Hour
-	// callTimeout is how long a call may take, lastWithin how long a call at the end of a run may take.
+	// callTimeout is the timeout of a call. lastWithin is the timeout of a call at the end of a run.
 	callTimeout = 15 * time.Second
 	lastWithin  = time.Second
 )
 
-// Reaper records the progress of a run and removes what is past its retention.
+// Reaper records the progress of a run and removes markers, rows and bodies that are older than the
+// retention.
 type Reaper struct {
 	ReaperOptions
 
 	slice  int
-	asked  time.Time     // when the source was last asked for the horizon
-	behind error         // the last logged error because of which nothing is removed
-	keeps  time.Duration // the wait before the next keepAll; 0: the store knows that everything is kept
-	walk   *walk         // the pass under way, nil if there is none
+	asked  time.Time     // when the source was last asked how late duplicates can arrive
+	behind error         // the last logged error that prevents removal
+	keeps  time.Duration // the wait before the next keepAll; 0 after a successful keepAll
+	walk   *walk         // the current pass; nil if there is none
 }
 
-// ReaperOptions are what a Reaper needs of a run.
+// ReaperOptions are the settings of a run that its Reaper uses.
 type ReaperOptions struct {
 	*Retention
 	Store store.Reaper
 	Turns Turns
-	// Info is what the source says of itself.
+	// Info is the information about the source.
 	Info source.Info
-	// ByCalls: the messages come by calls of Process, so it is unknown what is still unread.
+	// ByCalls means that the messages come from calls of Process, so it is unknown which messages are unread.
 	ByCalls bool
-	// Lanes has the progress of the lanes if the source does not report it.
+	// Lanes contains the progress of the lanes if the source does not report the progress.
 	Lanes *LaneAges
 	// Ready reports whether the consumer works.
 	Ready func() (bool, string)
-	// InFlight returns how many deliveries have not ended.
+	// InFlight returns the number of deliveries that have not ended.
 	InFlight func() int64
 }
 
-// walk is a pass of the reaper: its start time, and the numbers of removed markers, rows and
+// walk is a pass of the reaper. It contains the start time and the numbers of removed markers, rows and
 // bodies.
 type walk struct {
 	began time.Time
 	sum   store.Reaped
 }
 
-// NewReaper returns a Reaper for one run.
 func NewReaper(o ReaperOptions) *Reaper {
 	return &Reaper{ReaperOptions: o, slice: firstSlice, asked: time.Now()}
 }
 
-// Task returns the task that records progress and reaps.
+// Task returns the task that records progress and removes old markers.
 func (r *Reaper) Task() *Task {
 	if r.Keep == 0 {
 		r.keeps = time.Second
@@ -86,10 +86,11 @@ func (r *Reaper) Task() *Task {
 	return &Task{at: time.Now().Add(firstReap()), do: r.step}
 }
 
-// firstReap returns a random wait, so that processes that start together do not reap together.
+// firstReap returns a random wait, so that processes that start together do not remove markers at the same
+// time.
 func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
 
-// step does the next part of the work and returns how long to wait after it.
+// step does the next part of the work and returns how long to wait before the next call.
 func (r *Reaper) step(base context.Context) time.Duration {
 	switch {
 	case r.keeps > 0:
@@ -105,8 +106,8 @@ func (r *Reaper) step(base context.Context) time.Duration {
 	return reapEvery
 }
 
-// keepAll tells the store that everything is kept for ever, so that no process applies an older
-// policy. If the store is down, a later step calls keepAll again.
+// keepAll tells the store that everything is kept forever, so that no process applies an older policy. If the
+// store is down, a later step calls keepAll again.
 func (r *Reaper) keepAll(base context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
@@ -122,8 +123,8 @@ func (r *Reaper) keepAll(base context.Context) time.Duration {
 	return wait
 }
 
-// lookAgain checks, if this process keeps everything, whether another process with another policy has
-// removed markers.
+// lookAgain checks, if this process keeps everything, whether another process with another policy has removed
+// markers.
 func (r *Reaper) lookAgain(base context.Context) {
 	if r.judgesAge() {
 		return
@@ -133,11 +134,11 @@ func (r *Reaper) lookAgain(base context.Context) {
 	_ = r.Turns.Do(ctx, func() error {
 		removed, err := r.Store.Removed(ctx, r.Consumer)
 		r.noteRemoved(removed)
-		return err // the next step asks again
+		return err // the next step asks the store again
 	})
 }
 
-// Ended records the progress of a run that has come to its end because nothing was left.
+// Ended records the progress of a run that has ended because no message was left.
 func (r *Reaper) Ended(idle bool) {
 	if r == nil || !idle || r.Keep == 0 {
 		return
@@ -147,15 +148,15 @@ func (r *Reaper) Ended(idle bool) {
 	r.record(ctx, true)
 }
 
-// record stores the progress of the run, if it is known; false if the store returned an error. over: the
-// run has ended and nothing is left.
+// record stores the progress of the run if the progress is known. record returns false if the store returned
+// an error. over means that the run has ended and no message is left.
 func (r *Reaper) record(base context.Context, over bool) bool {
 	if r.Keep == 0 {
 		return true
 	}
 	lanes, known := r.ages(over)
 	if ready, _ := r.Ready(); !ready || !known {
-		return true // no progress: the retention's clock stands still
+		return true // without a record of progress, no further marker becomes old enough to be removed
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
@@ -168,7 +169,8 @@ func (r *Reaper) record(base context.Context, over bool) bool {
 	return true
 }
 
-// ages returns the progress of the lanes; false if it is not known. over: nothing is left.
+// ages returns the progress of the lanes. known is false if the progress is not known. over means that no
+// message is left.
 func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	if dated := r.Info.Ages; dated != nil {
 		err := r.Source("Ages", func() error { lanes, known = dated(); return nil })
@@ -177,8 +179,8 @@ func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	return r.Lanes.take(r.ByCalls || r.InFlight() > 0, over)
 }
 
-// askHorizon asks once an hour how late a copy can come, and stores that. If it is longer than the
-// retention, the store removes nothing any more.
+// askHorizon asks the source once an hour how late a duplicate can arrive, and stores the answer. If that
+// time is longer than the retention, the store removes nothing from then on.
 func (r *Reaper) askHorizon(base context.Context) {
 	if r.Keep == 0 || time.Since(r.asked) < horizonEvery {
 		return
@@ -201,10 +203,10 @@ func (r *Reaper) askHorizon(base context.Context) {
 	r.asked = time.Now()
 }
 
-// forEver is the horizon of a broker that drops nothing.
+// forEver is the stored value for a broker that never drops messages.
 const forEver = 290 * 365 * 24 * time.Hour
 
-// reapFirst begins a pass, which removes what is past its retention.
+// reapFirst begins a pass, which removes everything that is older than the retention.
 func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
 		r.tell(base, err)
@@ -214,7 +216,7 @@ func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	return r.reapSome(base)
 }
 
-// reapSome removes one slice, and ends the pass if nothing is left or its time is over.
+// reapSome removes one slice. If nothing is left, or if the time of the pass is over, reapSome ends the pass.
 func (r *Reaper) reapSome(base context.Context) time.Duration {
 	pass, began := r.walk, time.Now()
 	r.At(faults.BeforeReap, r.slice)
@@ -240,7 +242,7 @@ func (r *Reaper) reapSome(base context.Context) time.Duration {
 	return reapEvery
 }
 
-// advance raises the low-water marks; without Keep only bodies are removed.
+// advance raises the low-water marks. Without Keep, only bodies are removed, and advance does nothing.
 func (r *Reaper) advance(base context.Context) error {
 	if r.Keep == 0 {
 		return nil
@@ -264,7 +266,7 @@ func (r *Reaper) reap(base context.Context, o store.Reaping) (done store.Reaped,
 	return done, err
 }
 
-// fit sets the size of the next slice, by how long the last one took.
+// fit sets the size of the next slice. The size depends on the duration of the last slice.
 func (r *Reaper) fit(took time.Duration) {
 	switch {
 	case took > sliceTime:
@@ -274,7 +276,7 @@ func (r *Reaper) fit(took time.Duration) {
 	}
 }
 
-// tell logs why the reaper removes nothing, once for each cause.
+// tell logs why nothing is removed, once for each cause.
 func (r *Reaper) tell(base context.Context, err error) {
 	if base.Err() != nil || r.Off {
 		return

@@ -15,31 +15,31 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Retention is how long a consumer's markers and rows are kept. The zero value keeps everything
-// for ever.
+// Retention says how long a consumer's markers and rows are kept. The zero value keeps everything forever.
 type Retention struct {
 	guard.Guard
-	// Keep is how long identities are recognised; 0: for ever. Bodies is how long bodies are kept;
-	// 0: as long as the identities. Delay is how late a producer may send a copy, Retries how long
-	// all retries of a message take at most.
+	// Keep is how long markers are kept; 0 means forever. Bodies is how long bodies are kept; 0 means as long
+	// as their rows. Delay is how late a producer may send a duplicate. Retries is the maximum duration of
+	// all retries of a message.
 	Keep, Bodies, Delay, Retries time.Duration
 	// IDTime is the kind of time that ids contain.
 	IDTime identity.IDTime
-	// DailyPartitions: the store checks the age of ids.
+	// DailyPartitions means that the store checks the age of ids.
 	DailyPartitions bool
-	// Off: no process removes anything of this consumer.
+	// Off means that no process removes markers of this consumer.
 	Off bool
 
-	// reaped: markers were, or may have been, removed under another policy. LookBack and the reaper
-	// set it.
+	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and
+	// the reaper set reaped.
 	reaped atomic.Bool
 }
 
-// noTime is the age of a message without a time: older than everything that is kept.
+// noTime is the age of a message without a time. noTime is older than every retention.
 var noTime = time.Unix(0, 0)
 
-// JudgeTimes changes the verdict of a fresh mark to store.Old if its message has no time. With a
-// retention, such messages are set aside from the start, and not only after the first removal.
+// JudgeTimes changes the verdict of a fresh message to store.Old if the message has no time. So with a
+// retention, messages without a time are rejected from the beginning, and not only after the first removal of
+// markers.
 func (r *Retention) JudgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	if r.Keep == 0 || r.DailyPartitions { // with DailyPartitions the store checks the age of ids
 		return
@@ -51,7 +51,7 @@ func (r *Retention) JudgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	}
 }
 
-// AgeOf returns the time that tells a message's age; zero if its age is not checked.
+// AgeOf returns the time from which a message's age is computed, or zero if its age is not checked.
 func (r *Retention) AgeOf(p *delivery.Delivery) time.Time {
 	if !r.judgesAge() || p.Item.Version != nil || p.Item.Refused != nil {
 		return time.Time{}
@@ -62,8 +62,8 @@ func (r *Retention) AgeOf(p *delivery.Delivery) time.Time {
 	return sentAt(&p.Message)
 }
 
-// sentAt returns when a message was sent, by its broker or else by its producer; noTime if neither says
-// so.
+// sentAt returns when a message was sent: the time of its broker or, without it, of its producer. If neither
+// time is known, sentAt returns noTime.
 func sentAt(m *semel.Message) time.Time {
 	if m.Origin.Written != 0 {
 		return m.Origin.Time()
@@ -74,7 +74,7 @@ func sentAt(m *semel.Message) time.Time {
 	return noTime
 }
 
-// Horizon returns how late a copy can come: the source's horizon, the retries and Delay.
+// Horizon returns how late a duplicate can arrive: the horizon of the source, plus the retries, plus Delay.
 func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
 	if info.Horizon != nil {
@@ -99,7 +99,7 @@ func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horiz
 	return h, nil
 }
 
-// Covers returns an error if Keep is shorter than the horizon.
+// Covers returns an error if Keep is shorter than the horizon h.
 func (r *Retention) Covers(h source.Horizon) error {
 	switch keep := r.Keep; {
 	case keep == 0:
@@ -112,8 +112,8 @@ func (r *Retention) Covers(h source.Horizon) error {
 	return nil
 }
 
-// Retain asks for the horizon and stores the policy, before the run begins. If everything is kept, it
-// does nothing: the reaper stores that later (keepAll).
+// Retain asks the source for the horizon and stores the policy, before the run begins. If everything is kept,
+// Retain does nothing, and the reaper stores the policy later (keepAll).
 func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error {
 	reaper, able := st.(store.Reaper)
 	if !able || r.Keep == 0 {
@@ -134,15 +134,15 @@ func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error 
 	return nil
 }
 
-// kept returns the policy as the store keeps it, without the horizon.
+// kept returns the policy without the horizon, in the store's type.
 func (r *Retention) kept() store.Retention {
 	return store.Retention{Consumer: r.Consumer, Keep: r.Keep, Bodies: r.Bodies, Off: r.Off}
 }
 
-// LookBack finds out whether markers of the consumer were removed under another policy, although this
-// one keeps everything: copies of their messages may still come. If the store cannot tell, the age of
-// each message is checked.
-// An error that wraps semel.ErrState says that the markers are not where the store looks for them.
+// LookBack finds out whether markers of the consumer were removed under another policy, although the current
+// policy keeps everything. Duplicates of the messages of these markers may still arrive. If the store does
+// not know, the age of each message is checked. An error that wraps semel.ErrState means that the markers are
+// not where the store expects them.
 func (r *Retention) LookBack(ctx context.Context, st any) error {
 	reaper, able := st.(store.Reaper)
 	if !able {
@@ -160,7 +160,7 @@ func (r *Retention) LookBack(ctx context.Context, st any) error {
 	return nil
 }
 
-// noteRemoved has the age of each message checked from now on, if markers were removed.
+// noteRemoved makes the consumer check the age of each message from now on if markers were removed.
 func (r *Retention) noteRemoved(before time.Time) {
 	if !before.IsZero() && !r.reaped.Swap(true) {
 		r.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", r.Consumer, "before", before)

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// sealEvery is how often a run looks for new audit records of operators' changes, and sealWholeEvery how
-// often a run looks at all audit records.
+// sealEvery is the interval at which a run looks for new audit records. sealWholeEvery is the interval at
+// which a run looks at all audit records.
 const (
 	sealEvery      = 5 * time.Second
 	sealWholeEvery = time.Hour
@@ -28,15 +28,15 @@ type Sealer struct {
 	guard.Guard
 	Store admin.Auditor
 	Turns Turns
-	// Key is the key of the chain, empty for none.
+	// Key is the key that seals audit records; empty if there is no key.
 	Key []byte
 
 	whole time.Time // when the Sealer last looked at all audit records
-	told  string    // the error that was logged last; empty if sealing works
+	told  string    // the last logged error; empty if sealing works
 }
 
-// Task returns the task that seals. The task begins at a random time, so that processes that start together
-// do not seal together.
+// Task returns the task that seals. The first seal is at a random time, so that processes that start together
+// do not seal at the same time.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))
@@ -44,7 +44,7 @@ func (s *Sealer) Task() *Task {
 	}}
 }
 
-// pass seals all audit records that are not sealed.
+// pass seals all audit records that are not sealed yet.
 func (s *Sealer) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
@@ -74,7 +74,7 @@ func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err 
 	return done, err
 }
 
-// tell logs why the Sealer seals nothing, once for each cause.
+// tell logs why sealing fails, once for each cause.
 func (s *Sealer) tell(base context.Context, err error) {
 	switch {
 	case base.Err() != nil:

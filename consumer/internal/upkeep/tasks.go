@@ -1,5 +1,5 @@
-// Package upkeep maintains a store beside the batches of a consumer: it records how far a run is,
-// removes what is past its retention, seals the audit chain, and frees lines of the inbox.
+// Package upkeep maintains a store while a consumer runs: it records the progress of the run, removes markers
+// that are older than the retention, seals audit records, and unblocks messages of the inbox.
 package upkeep
 
 import (
@@ -11,18 +11,18 @@ import (
 )
 
 // Task is periodic maintenance of the store, such as sealing audit records or removing old markers. Each
-// process of a consumer has its tasks; the store lets one process at a time do the work of each.
+// process of a consumer has these tasks. The store lets only one process at a time do the work of a task.
 type Task struct {
 	at time.Time
-	// do works for a moment and returns when it is to be called again.
+	// do works for a short time and returns the wait before the next call of do.
 	do func(base context.Context) (wait time.Duration)
 }
 
-// afterGoexit is the wait after which a task is called again that ended its goroutine.
+// afterGoexit is the wait before the next call of a task that ended its goroutine.
 const afterGoexit = 30 * time.Second
 
-// Run runs tasks one after the other until base ends. Run may be called again with the same
-// tasks: foreign code that a task calls may end the goroutine (runtime.Goexit).
+// Run runs tasks one after the other until base ends. A function of a source or a store may end the goroutine
+// of Run (runtime.Goexit). Run may then be called again with the same tasks.
 func Run(base context.Context, tasks []*Task) {
 	for {
 		next := slices.MinFunc(tasks, func(a, b *Task) int { return a.at.Compare(b.at) })

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// Turns is a lock for all work of a consumer that uses the store besides its batches: so a pool needs one
-// connection for each worker, and one for all the other work.
+// Turns is a lock for all uses of the store by a consumer except its batches. So a connection pool needs one
+// connection for each worker, and one connection for all other work.
 type Turns chan struct{}
 
 // NewTurns returns an unlocked Turns.

@@ -1,5 +1,5 @@
-// Command balances reads payments from Kafka into balances in PostgreSQL, each
-// once: the twenty lines of docs/guides/kafka.md.
+// Command balances adds payments from Kafka to balances in PostgreSQL. Each payment is added once.
+// docs/guides/kafka.md shows this program.
 //
 //	KAFKA_BROKERS=127.0.0.1:9092 DATABASE_URL=postgres://… go run ./examples/kafka/balances
 package main
@@ -28,7 +28,7 @@ type Payment struct {
 }
 
 func main() {
-	// The first signal drains: what runs is finished, committed and settled.
+	// The first signal starts a drain: messages in progress are finished, committed and acked.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Getenv("DATABASE_URL"), strings.Split(os.Getenv("KAFKA_BROKERS"), ",")); err != nil {

@@ -1,6 +1,5 @@
-// Command produce makes the topics of this example and sends payments to one
-// of them, as a producer does that retries: one in ten twice. It sends the same
-// ones each time.
+// Command produce creates the topics of the example and sends payments to one of them. Like a producer that
+// retries, produce sends one payment in ten twice. The payments are the same in each run.
 //
 //	KAFKA_BROKERS=127.0.0.1:9092 go run ./examples/kafka/produce [-payments 1000]
 package main
@@ -43,8 +42,8 @@ func envOr(name, value string) string {
 }
 
 func run(ctx context.Context, brokers []string, topic string, payments int) error {
-	// The client is an idempotent producer by default: records that the client repeats are in the topic once. Records
-	// that the program repeats are in the topic twice.
+	// By default, the client is an idempotent producer. If the client repeats a record, the topic has the
+	// record once. If the program repeats a record, the topic has the record twice.
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.DefaultProduceTopic(topic))
 	if err != nil {
 		return err
@@ -69,7 +68,7 @@ func run(ctx context.Context, brokers []string, topic string, payments int) erro
 	return nil
 }
 
-// payment returns a CloudEvent in binary mode. One in 200 has an amount that the database rejects.
+// payment returns a CloudEvent in binary mode. The database rejects the amount of one payment in 200.
 func payment(n int) *kgo.Record {
 	account, amount := fmt.Sprintf("account-%d", n%10), n%90+10
 	if n%200 == 199 {

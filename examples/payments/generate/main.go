@@ -1,7 +1,6 @@
-// Generate writes payments.jsonl, the example's input: 10,000 deliveries of
-// 7,500 payments as a broker on a bad day would make them, with redeliveries,
-// reordering, conflicts, poison, missing identities and malformed lines. The
-// same program always writes the same bytes.
+// Generate writes payments.jsonl, the input of the example. The file has 10,000 deliveries of 7,500
+// payments, as a broker delivers them on a bad day: with redeliveries, reordering, conflicts, messages that
+// always fail, missing identities and malformed lines. The program always writes the same bytes.
 package main
 
 import (
@@ -13,19 +12,20 @@ import (
 	"slices"
 )
 
-// The contents of the file. Deliveries is the total; redeliveries fill it up.
+// The contents of the file. deliveries is the total number of lines. Redeliveries fill the file up to this
+// number.
 const (
 	deliveries = 10_000
 	payments   = 7_500
 	poison     = 60 // the database rejects the amount
 	strangers  = 40 // the account does not exist
-	conflicts  = 70 // the id of another payment, with another amount
+	conflicts  = 70 // the id of another payment with a different amount
 	anonymous  = 40 // without an id
 	malformed  = 30 // not JSON
 	accounts   = 100
 )
 
-// delivery is one line of the file; at is its position.
+// delivery is a line of the file. at is the position of the line.
 type delivery struct {
 	at   float64
 	line string
@@ -63,7 +63,7 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// all returns all deliveries, sorted by arrival.
+// all returns all deliveries, ordered by arrival.
 func all(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
@@ -84,7 +84,7 @@ func all(r *rand.Rand) []delivery {
 		i := r.IntN(payments)
 		add(float64(i), payment(i, amounts[i]+1))
 	}
-	known := len(ds) // earlier deliveries may be repeated
+	known := len(ds) // earlier deliveries can be repeated
 	for range anonymous {
 		add(r.Float64()*payments, fmt.Sprintf(`{"specversion":"1.0","source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%d}}`, account(r.IntN(accounts)), 1+r.IntN(50_000)))
 	}
@@ -113,12 +113,12 @@ func payment(i, amount int) string {
 
 func account(i int) string { return fmt.Sprintf("acc-%03d", i*37%accounts) }
 
-// event returns a CloudEvent in structured JSON format; amount is JSON.
+// event returns a CloudEvent in structured JSON format. amount is the JSON text of the amount.
 func event(id, account, amount string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%s}}`, id, account, amount)
 }
 
-// badAmount returns JSON that the type or check of the table rejects.
+// badAmount returns the JSON text of an amount that the table rejects by type or check.
 func badAmount(r *rand.Rand) string {
 	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
 }

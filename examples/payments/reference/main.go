@@ -1,5 +1,5 @@
-// Reference computes the balances from payments.jsonl without Semel. Only the first content of each id counts, and
-// only once; messages that are no payments, or that the database rejects, do not count.
+// Reference computes the balances from payments.jsonl without Semel. Only the first content of each id
+// counts, and only once. Lines that are no payments, and payments that the database rejects, do not count.
 package main
 
 import (

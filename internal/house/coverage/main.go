@@ -1,6 +1,5 @@
-// Command coverage prints which test covers which law, decided case, trap and
-// requirement, from the names of subtests such as "trap_6_…", "law_3_…",
-// "case_14_…" and "A3_…".
+// Command coverage prints which test covers which law, decided case, trap and requirement. The numbers are in
+// the names of subtests, such as "trap_6_…", "law_3_…", "case_14_…" and "A3_…".
 //
 //	go run ./internal/house/coverage
 package main

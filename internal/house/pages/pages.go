@@ -1,4 +1,4 @@
-// Package pages helps tests to keep the code in a document equal to the compiled code.
+// Package pages helps tests to check that the code in a document is equal to the compiled code.
 package pages
 
 import (
@@ -21,8 +21,8 @@ func Read(t testing.TB, files ...string) string {
 	return all.String()
 }
 
-// Shows checks that a document has at least this many blocks of Go, and that the code contains
-// each of them.
+// Shows checks that a document has at least least blocks of Go code, and that code contains each of these
+// blocks.
 func Shows(t testing.TB, document string, least int, code string) {
 	t.Helper()
 	blocks := strings.Split(Read(t, document), "```go\n")[1:]

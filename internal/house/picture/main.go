@@ -1,5 +1,5 @@
-// Command picture draws the rooms of this repository, and the path of a message through them,
-// from the imports in the code.
+// Command picture draws pictures of this repository from the imports in the code: the packages, grouped into
+// rooms, and the path of a message through them.
 //
 //	go run ./internal/house/picture
 package main

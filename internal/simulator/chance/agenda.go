@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// occurrence is an event in the future of a run.
+// occurrence is a future event of a run.
 type occurrence struct {
 	At     time.Duration
 	number uint64
 	Do     func()
 }
 
-// Agenda has the occurrences to come, the soonest first. Occurrences at the same time keep the order in which they
+// Agenda has the future events of a run, ordered by time. Events at the same time keep the order in which they
 // were added.
 type Agenda struct {
 	entries []occurrence
@@ -36,11 +36,11 @@ func (a *Agenda) Pop() any {
 	return last
 }
 
-// Add adds an occurrence at a time.
+// Add adds an event at a time.
 func (a *Agenda) Add(at time.Duration, do func()) {
 	a.number++
 	heap.Push(a, occurrence{at, a.number, do})
 }
 
-// Take removes the next occurrence and returns it.
+// Take removes the next event and returns it.
 func (a *Agenda) Take() occurrence { return heap.Pop(a).(occurrence) }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Choices makes the decisions of a run and records them. If it is made from a list, it repeats the list, and
-// returns zeros after its end.
+// Choices makes the random decisions of a run and records them. Choices from a list repeat that list, and
+// return zeros after its end.
 type Choices struct {
 	random *rand.Rand
 	given  []uint32
 	next   int
 }
 
-// FromSeed returns the choices of a seed.
+// FromSeed returns Choices that depend only on the seed.
 func FromSeed(seed uint64) *Choices {
 	return &Choices{random: rand.New(rand.NewPCG(seed, 0x5e3e1))}
 }
 
-// FromList returns choices that repeat a list.
+// FromList returns Choices that repeat a list.
 func FromList(list []uint32) *Choices { return &Choices{given: list} }
 
-// Below returns a number from 0 to n-1; 0 is the harmless one.
+// Below returns a number from 0 to n-1. By convention, 0 stands for the harmless decision.
 func (c *Choices) Below(n int) int {
 	if n <= 1 {
 		return 0
@@ -38,27 +38,27 @@ func (c *Choices) Below(n int) int {
 	return int(c.given[c.next-1]) % n
 }
 
-// Chance is true in one of n+1 cases on average; never for n = 0.
+// Chance returns true in one of n+1 cases on average. For n = 0 it always returns false.
 func (c *Choices) Chance(n int) bool {
 	return n > 0 && c.Below(n+1) == n
 }
 
-// Often is true in all but one of n cases on average.
+// Often returns false in one of n cases on average.
 func (c *Choices) Often(n int) bool { return c.Below(n) != n-1 }
 
-// Flip is true in half of all cases on average.
+// Flip returns true in half of all cases on average.
 func (c *Choices) Flip() bool { return c.Below(2) == 1 }
 
 // Between returns a number from least to most.
 func (c *Choices) Between(least, most int) int { return least + c.Below(most-least+1) }
 
-// Wait returns a time up to most, more often a short one. It is never zero, so
-// that time passes.
+// Wait returns a duration up to most; short durations are more frequent. The result is never zero, so that
+// time always passes.
 func (c *Choices) Wait(most time.Duration) time.Duration {
 	steps := [...]int64{200, 50, 10, 3, 1}
 	part := int64(most) / steps[c.Below(len(steps))]
 	return time.Duration(part*int64(1+c.Below(16))/16) + time.Microsecond
 }
 
-// Used returns the list of the choices so far.
+// Used returns the decisions so far, as a list for FromList.
 func (c *Choices) Used() []uint32 { return c.given[:min(c.next, len(c.given))] }

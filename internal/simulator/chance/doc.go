@@ -1,3 +1,2 @@
-// Package chance determines the course of a simulated run: the choices that its seed makes, and the agenda of
-// future occurrences.
+// Package chance provides the random decisions of a simulated run and the agenda of its future events.
 package chance

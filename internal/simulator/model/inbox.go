@@ -14,54 +14,55 @@ import (
 // Row is an inbox row.
 type Row struct {
 	Key RowKey
-	As  machine.As // of a row that waits: AsReceived, AsWaiting or AsBlocked
+	As  machine.As // for a row that waits: AsReceived, AsWaiting or AsBlocked
 	// Reason is the reason for the state of the row.
 	Reason semel.Reason
-	// Message is the message in the row, Print the fingerprint that its marker has.
+	// Message is the message in the row. Print is the fingerprint in the row's marker.
 	Message *Message
 	Print   semel.Fingerprint
-	// Token is the token of the current claim, 0 if there is none; Until is the end of its lease. Due is
-	// when a waiting row may be claimed.
+	// Token is the token of the current claim, 0 if there is none. Until is the end of the lease. Due is the
+	// time from which a waiting row may be claimed.
 	Token      uint64
 	Until, Due time.Duration
-	// dated is the time of the last write by the store's clock, Waiting how long the row was to wait from
-	// then (the checker's).
+	// dated is the time of the last write by the store's clock. Waiting is the planned wait from that time on
+	// (for the checker).
 	dated, Waiting time.Duration
-	// Changed is when the row ended.
+	// Changed is the time when the row ended.
 	Changed time.Duration
-	// Attempts counts the runs that ended. Started counts the runs that were recorded before they began and
-	// whose end is not recorded.
+	// Attempts is the number of runs that ended. Started is the number of runs that were recorded before they
+	// began and whose end is not recorded.
 	Attempts, Started int
-	// By is the process that wrote the row last. From is the delivery that the row was written for, if the
-	// delivery was too old.
+	// By is the process that wrote the row last. From is set if the delivery was too old: it is the delivery
+	// for which the row was written.
 	By   holder
 	From *Delivery
-	// Line names the line in which the row keeps its order, Place is its place there; 0 if it has none.
+	// Line is the name of the line in which the row keeps its order. Place is the place in that line; 0 if the
+	// row has none.
 	Line    string
 	Place   int
 	Repeats int
-	// Calls is the record of calls in the row. Starts are the tokens under which the start of a call was
-	// recorded, Taken the claims that another process took over (both the checker's).
+	// Calls is the record of calls in the row. Starts has the tokens under which the start of a call was
+	// recorded, and Taken the claims that another process took over (both for the checker).
 	Calls  calls.Ledger
 	Starts map[uint64]bool
 	Taken  map[uint64]Takeover
 	// Steps are the completed steps.
 	Steps []store.StepDone
-	// Sends counts how often the intent was sent before it was suppressed (the checker's).
+	// Sends is how many times the intent was sent before it was suppressed (for the checker).
 	Sends int
-	// Quiet: a replay without effects wrote the row. OfReplay: the row is an intent of such a replay, and no
-	// person has let it be sent (the checker's).
+	// Quiet is true if a replay without effects wrote the row. OfReplay is true if the row is an intent of
+	// such a replay and no person has released it (for the checker).
 	Quiet, OfReplay bool
-	// Revision changes with each change of the row. Made is the number of the act by which a person made the
-	// row due, counted over all rows; 0 if no person did, or the row has ended since. WasMade is the value of
-	// Made when the row ended, Acts the number of such acts (the checker's).
+	// Revision changes with each change of the row. Made is set when a person schedules the row: these actions
+	// are numbered over all rows. It is 0 if there was no such action since the row last ended. WasMade is the
+	// value of Made when the row ended, and Acts the number of such actions (all for the checker).
 	Revision, Made, WasMade, Acts int
-	// ByHand: a person made the row due without Semel.
+	// ByHand is true if a person scheduled the row without Semel, by a change in the database.
 	ByHand bool
-	// Settled counts the copies that were settled as duplicates of the row.
+	// Settled is the number of copies that were settled as duplicates of the row.
 	Settled int
-	// Doubted counts the duplicates whose own handler had run: the commit, whose answer was lost, may have
-	// written the marker.
+	// Doubted is the number of duplicates whose own handler had run: the answer to their commit was lost, so
+	// that commit may have written the marker.
 	Doubted int
 }
 
@@ -70,12 +71,12 @@ func (r *Row) Waits() bool {
 	return r.As == machine.AsReceived || r.As == machine.AsWaiting || r.As == machine.AsBlocked
 }
 
-// claimable reports whether a process may claim the row.
+// claimable reports whether a process may claim the row now.
 func (r *Row) claimable(now time.Duration) bool {
 	return r.Waits() && !r.Follows() && (r.Token == 0 && r.Due <= now || r.Token != 0 && r.Until <= now)
 }
 
-// Stands reports whether a claim with this token may end the row.
+// Stands reports whether the claim with this token is valid.
 func (r *Row) Stands(token uint64) bool { return r.Waits() && r.Token == token }
 
 // Put writes a new row.
@@ -84,13 +85,12 @@ func (s *Store) Put(r *Row) {
 	s.Inbox = append(s.Inbox, r)
 }
 
-// AnyWaits reports whether there is a row that has not ended and can end without a person.
+// AnyWaits reports whether there is a row that waits and that can end without a person.
 func (s *Store) AnyWaits() bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Waits() && !s.behindParked(r) })
 }
 
-// Take claims rows that are due, up to a bound. A claim of a row whose earlier lease expired is
-// suspect.
+// Take claims rows, up to a limit. A claim is suspect if the lease of an earlier claim of the row expired.
 func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*Claim) {
 	bytes := int64(0)
 	for _, r := range s.Inbox {
@@ -104,12 +104,12 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if s.Claiming != nil {
 			s.Claiming(r)
 		}
-		if r.Token != 0 { // the previous process may have started it
+		if r.Token != 0 { // the previous process may have started the row
 			r.Started = max(r.Started, 1)
 			r.takenFrom(now)
 		}
 		taken = append(taken, &Claim{Row: r, Tokens: []uint64{token}, Suspect: r.Started > 0, Blocked: r.As == machine.AsBlocked})
-		if r.As == machine.AsBlocked { // the next claim does not know that the row was blocked
+		if r.As == machine.AsBlocked { // the next claim does not learn that the row was blocked
 			r.As = machine.AsWaiting
 		}
 		r.Token, r.Until = token, now
@@ -119,10 +119,11 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 	return taken
 }
 
-// Takeover describes a claim that another process took over: when its lease ended, and when it was taken.
+// Takeover describes a claim that another process took over: the end of its lease, and the time of the
+// takeover.
 type Takeover struct{ Until, At time.Duration }
 
-// takenFrom records that another process takes over the current claim.
+// takenFrom records that another process takes over the claim of the row.
 func (r *Row) takenFrom(now time.Duration) {
 	if r.Taken == nil {
 		r.Taken = map[uint64]Takeover{}
@@ -139,7 +140,7 @@ func (r *Row) StartCall(token uint64, at time.Time) store.CallStarted {
 	return r.Calls.Start(store.Token(token), at)
 }
 
-// UnknownCall reports whether a row of an identity has a call with an unknown outcome.
+// UnknownCall reports whether an identity has a row with a call whose outcome is unknown.
 func (s *Store) UnknownCall(id string) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && r.Calls.Started > r.Calls.Finished })
 }
@@ -147,28 +148,28 @@ func (s *Store) UnknownCall(id string) bool {
 // Claim is a process's claim of a row.
 type Claim struct {
 	Row *Row
-	// Tokens are the tokens that the process has written into the row, the current one last.
+	// Tokens are the tokens that the process has written into the row. The last one is the current token.
 	Tokens  []uint64
 	Suspect bool
-	// Started: the start of the run is recorded.
+	// Started is true if the start of the run is recorded.
 	Started bool
-	// Blocked: the row has waited for an earlier version for as long as it may.
+	// Blocked is true if the row has waited for an earlier version for the longest allowed time.
 	Blocked bool
-	// Steps are the steps that were completed when the row was claimed; Stepped also has the step that ran
+	// Steps are the steps that were complete when the row was claimed. Stepped also contains the step that ran
 	// last.
 	Steps, Stepped []store.StepDone
-	// Calls is what the process knows about the calls under this claim.
+	// Calls is the knowledge of the process about calls under this claim.
 	Calls calls.Claim
-	// Ends is the time until which the process certainly holds the claim.
+	// Ends is the time until which the process certainly has the claim.
 	Ends time.Duration
-	// Deaf is the number of next extensions of the lease whose answers are lost.
+	// Deaf is the number of the next extensions of the lease whose answers get lost.
 	Deaf int
 }
 
 // Token returns the current token of the claim.
 func (c *Claim) Token() uint64 { return c.Tokens[len(c.Tokens)-1] }
 
-// Holds returns the claims that a token holds.
+// Holds returns the valid claims with a token.
 func (s *Store) Holds(token uint64, now time.Duration) (held []*Claim) {
 	for _, r := range s.Inbox {
 		if r.Stands(token) && r.Until > now {
@@ -178,7 +179,7 @@ func (s *Store) Holds(token uint64, now time.Duration) (held []*Claim) {
 	return held
 }
 
-// EndClaim ends a claim as its flight says.
+// EndClaim ends a claim as the commit of the batch says.
 func (s *Store) EndClaim(c *Claim, r *machine.Row, by holder, now, at time.Duration) {
 	to := c.Row
 	to.Revision++
@@ -197,7 +198,7 @@ func (s *Store) EndClaim(c *Claim, r *machine.Row, by holder, now, at time.Durat
 	s.Remember(to.Key.ID, Outcomes[r.As], Marker{Print: to.Print, At: now})
 }
 
-// Free gives the row back and makes it due, if the claim is still valid.
+// Free releases the claim if it is still valid. The row can be claimed again at once.
 func (c *Claim) Free(by holder, at time.Duration) {
 	if r := c.Row; r.Stands(c.Token()) {
 		r.Calls.End(c.Calls.Released(), store.Token(c.Token()))
@@ -209,7 +210,7 @@ func (c *Claim) Free(by holder, at time.Duration) {
 	}
 }
 
-// ended reports whether the row is in a final state.
+// ended reports whether the row has a final state.
 func (r *Row) ended() bool {
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsDeadLettered:
@@ -218,19 +219,19 @@ func (r *Row) ended() bool {
 	return false
 }
 
-// Dates records, by the store's clock, when a row was written and until when it waits.
+// Dates sets when the row was written and until when it waits, by the store's clock.
 func (r *Row) Dates(at, after time.Duration) {
 	r.dated, r.Due, r.Waiting = at, at+after, after
 }
 
-// Leases records, by the store's clock, when a row was claimed and until when.
+// Leases sets when the row was claimed and until when, by the store's clock.
 func (r *Row) Leases(at, lease time.Duration) {
 	r.Cut(at)
 	r.dated, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
 }
 
-// Cut restarts the wait of a row that was dated ahead of the store's clock, from now. Cut returns by how
-// much the row was ahead.
+// Cut shortens the wait of a row that was written while the store's clock was ahead: the wait begins again
+// now. Cut returns by how much the clock was ahead.
 func (r *Row) Cut(at time.Duration) time.Duration {
 	if r.Follows() {
 		return 0
@@ -243,5 +244,5 @@ func (r *Row) Cut(at time.Duration) time.Duration {
 	return by
 }
 
-// Moment converts a time of the world to a time.Time.
+// Moment converts a time of the run to a time.Time.
 func Moment(at time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(at) }

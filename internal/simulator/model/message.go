@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// Conduct is how a handler treats a message.
+// Conduct is the behaviour of the handler for a message.
 type Conduct uint8
 
 const (
@@ -21,14 +21,14 @@ const (
 	AsksDiscard
 	SaysDuplicate
 	FindsUnmet
-	BreaksQuietly // the transaction is broken; the next message notices
+	BreaksQuietly // a statement breaks the transaction; only the next message notices that
 	FailsAtCommit
 	Sticks
 	MeetsContention
 	MeetsDown
-	UnknownType // there is no handler for it
-	// AlwaysContends and AlwaysDown: its own statements always fail its transaction as if other
-	// transactions or the store were at fault.
+	UnknownType // the process has no handler for the type of the message
+	// AlwaysContends and AlwaysDown: the statements of the message always break the transaction, with an error
+	// that looks as if other transactions or the store had caused it.
 	AlwaysContends
 	AlwaysDown
 )
@@ -37,7 +37,7 @@ var ConductNames = [...]string{"ok", "retryable", "with wait", "too long", "perm
 	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type",
 	"always contended", "always down"}
 
-// DrawTimes draws how often a handler behaves in this way.
+// DrawTimes draws how many times a handler behaves in this way.
 func (k Conduct) DrawTimes(c *chance.Choices) int {
 	switch k {
 	case Succeeds:
@@ -51,53 +51,55 @@ func (k Conduct) DrawTimes(c *chance.Choices) int {
 	}
 }
 
-// Always is a number of times that no run reaches.
+// Always is a number that no run reaches.
 const Always = 1 << 20
 
-// Message is a message of a producer. Its copies share it.
+// Message is a message of a producer. All its copies are the same Message.
 type Message struct {
 	Number int
-	// ID is the identity in the store, made of Source and Identity.
+	// ID is the key of the identity in the store, made of Source and Identity.
 	ID               string
 	Source, Identity string
-	// Former is the former identity, which other messages may share; "" if there is none.
+	// Former is the previous identity; empty if there is none. Several messages may have the same previous
+	// identity.
 	Former  string
 	Print   semel.Fingerprint
 	Conduct Conduct
-	// Times is how often the handler still behaves as Conduct says before it succeeds.
+	// Times is how many more times the handler behaves as Conduct says before it succeeds.
 	Times int
-	// Failed counts the failures of the handler.
+	// Failed is the number of failures of the handler.
 	Failed int
-	// Intent is the message that a sender sends; Of and OfStep are the message, and its step, that caused it.
+	// Intent is the message that a sender sends. Of is the message that wrote the intent, and OfStep the step
+	// of that message.
 	Intent *semel.Message
 	Of     *Message
 	OfStep string
-	// ChosenKey is the idempotency key that the handler chose; "" if it chose none.
+	// ChosenKey is the idempotency key that the handler chose; empty if it chose none.
 	ChosenKey string
-	// Clashed: its intents were stored before with other content.
+	// Clashed is true if its intents were stored before with other content.
 	Clashed bool
 	// From is the number of steps that succeed before the handler behaves as Conduct says.
 	From int
-	// Harmless: the message may be charged with attempts only for failures that look like the fault of others
-	// or of the store, again and again.
+	// Harmless is true if the message must not be charged with an attempt, except after repeated failures
+	// whose cause looks like another transaction or the store.
 	Harmless bool
-	// Charged counts how often the message was charged with an attempt, in one life.
+	// Charged is how many times the message was charged with an attempt, during the life of one process.
 	Charged int
-	// Doubted: the outcome of a call for the message was unknown.
+	// Doubted is true if the outcome of a call for the message was unknown.
 	Doubted bool
 	// Edited is the message before a person edited it; nil if it was not edited.
 	Edited  *Message
 	Refused semel.Reason
-	// Foreign: the message is refused because it belongs to another consumer.
+	// Foreign is true if the message is refused because it belongs to another consumer.
 	Foreign bool
 	Route   uint64
 	Size    int
-	// Stream and Version are the place of the message in a stream; Version is 0 if it has none. Late: the
-	// message is published after all others of its lane.
+	// Stream and Version are the place of the message in a stream; Version is 0 if it has no place. Late is
+	// true if the message is published after all others of its lane.
 	Stream  string
 	Version int64
 	Late    bool
-	// Age is the time at which its identity was first published, if the plan removes ended messages.
+	// Age is when the identity was first published, if the plan removes ended messages.
 	Age time.Duration
 }
 
@@ -109,26 +111,27 @@ func (m *Message) Name() string {
 	return "m" + strconv.Itoa(m.Number)
 }
 
-// Outside reports whether the store recognises that the message did not cause its error, such as a lock
-// that another transaction holds, or a full disk. Such errors end by themselves.
+// Outside reports whether the store recognises that the message did not cause its error. Examples are a lock
+// of another transaction and a full disk. Such errors pass.
 func (m *Message) Outside() bool {
 	return m.Number%2 == 0 && (m.Conduct == MeetsContention || m.Conduct == MeetsDown)
 }
 
-// LooksInnocent reports whether a single failure of the message looks as if the message had not caused
-// it.
+// LooksInnocent reports whether a single failure of the message looks as if the message had not caused the
+// failure.
 func (m *Message) LooksInnocent() bool {
 	return m.Harmless || m.Conduct == AlwaysContends || m.Conduct == AlwaysDown
 }
 
-// FailsLate reports whether the message always fails as if others or the store were at fault, and only when
-// its flight ends: by a queued statement, or a constraint that is deferred to COMMIT.
+// FailsLate reports whether the message always fails at the end of its batch, with an error that looks as if
+// another transaction or the store had caused it. The cause is a queued statement, or a constraint that is
+// deferred to COMMIT.
 func (m *Message) FailsLate() bool {
 	return m.Times > 0 && (m.Conduct == AlwaysContends || m.Conduct == AlwaysDown) && m.Number%3 > 0
 }
 
-// CallsOut changes the conduct of the handler to one that is possible for a handler that only calls: it has no
-// transaction that could break or contend with others.
+// CallsOut changes the conduct to one that is possible for a handler that only makes a call. Such a handler
+// has no transaction that could break or wait for locks.
 func (m *Message) CallsOut() {
 	switch m.Conduct {
 	case BreaksQuietly, FailsAtCommit, MeetsContention, MeetsDown:
@@ -138,7 +141,7 @@ func (m *Message) CallsOut() {
 	}
 }
 
-// Doubt records that a call for the message has an unknown outcome, which may be charged as an attempt.
+// Doubt records that a call for the message has an unknown outcome. That may be charged as an attempt.
 func (m *Message) Doubt() { m.Harmless, m.Doubted = false, true }
 
 // Fail counts one failure.
@@ -147,7 +150,7 @@ func (m *Message) Fail() {
 	m.Failed++
 }
 
-// Kind returns a number that is equal for all copies of a message.
+// Kind returns a number that is the same for all copies of a message.
 func (m *Message) Kind() (n int) {
 	for _, b := range []byte(m.ID) {
 		n += int(b)
@@ -155,34 +158,35 @@ func (m *Message) Kind() (n int) {
 	return n
 }
 
-// Delivery is a place in a lane's log.
+// Delivery is an entry in the log of a lane.
 type Delivery struct {
 	Message  *Message
 	Lane     *Lane
 	Position int
 	Produced time.Duration
-	// due is when the delivery is available again after a nack.
+	// due is the time from which the delivery is available again after a nack.
 	due     time.Duration
 	Settled bool
-	// Acknowledged: the owner of the lane has acked it (the checker's).
+	// Acknowledged is true if the owner of the lane has acked the delivery (for the checker).
 	Acknowledged bool
-	out          bool // handed out in this epoch
+	out          bool // delivered in this epoch
 	returned     bool // nacked in this epoch
-	Count        int  // how often it was handed out
-	// Of is the delivery that a replay reads again; nil if this is no replay.
+	Count        int  // how many times it was delivered
+	// Of is the original delivery if a replay reads it again; otherwise nil.
 	Of *Delivery
 }
 
 // Intent is an intent that a transaction has written.
 type Intent struct {
-	ID      string // the identity in the store of the sender
+	ID      string // the key of the identity in the sender's store
 	Message *semel.Message
 	Print   semel.Fingerprint
-	// Of and Step are the message, and its step, that caused the intent. Parked: the intent is suppressed.
+	// Of and Step are the message that wrote the intent, and its step. Parked is true if the intent is
+	// suppressed.
 	Of     *Message
 	Step   string
 	Parked bool
-	Key    string // the key that the handler chose
-	// Quiet: a replay without effects wrote the intent.
+	Key    string // the idempotency key that the handler chose
+	// Quiet is true if a replay without effects wrote the intent.
 	Quiet bool
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Place is the last version of a stream that took effect, and its content.
+// Place is the position of a stream: the last version that took effect, and the fingerprint of its content.
 type Place struct {
 	Version int64
 	Print   semel.Fingerprint
@@ -18,11 +18,11 @@ type Place struct {
 // stream is the state of a stream in the store.
 type stream struct {
 	At Place
-	// holder is the transaction that holds the stream until the transaction ends.
+	// holder is the last transaction that locked the stream. The lock ends with the transaction.
 	holder *Transaction
 }
 
-// Stream returns a stream, which begins before version 1.
+// Stream returns a stream. A new stream is before version 1.
 func (s *Store) Stream(name string) *stream {
 	if s.streams[name] == nil {
 		s.streams[name] = &stream{}
@@ -30,29 +30,29 @@ func (s *Store) Stream(name string) *stream {
 	return s.streams[name]
 }
 
-// Held reports whether an open transaction holds the stream.
+// Held reports whether an open transaction has locked the stream.
 func (s *stream) Held() bool { return s.holder != nil && s.holder.Open }
 
-// Hold gives a transaction the stream until it ends.
+// Hold locks a stream for a transaction, until the transaction ends.
 func (s *Store) Hold(name string, t *Transaction) { s.Stream(name).holder = t }
 
 // Overdue reports whether the row was parked because an earlier version did not arrive in time.
 func (r *Row) Overdue() bool { return r.As == machine.AsOverdue }
 
-// WaitsForTurn reports whether the row must become due when the earlier versions have taken effect.
+// WaitsForTurn reports whether the row can be claimed as soon as the earlier versions have taken effect.
 func (r *Row) WaitsForTurn() bool {
 	return r.Message.Version > 0 && (r.As == machine.AsBlocked && r.Token == 0 || r.Overdue())
 }
 
-// FreeTurns makes the rows of a stream due whose turn has come, including rows that are written as waiting in
-// this commit. FreeTurns reports whether there was such a row.
+// FreeTurns unblocks the rows of a stream whose earlier versions have taken effect, including rows that this
+// commit writes as waiting. freed is true if there was such a row.
 func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool) {
 	for _, r := range s.Inbox {
 		if !r.WaitsForTurn() || r.Message.Stream != name || r.Message.Version > s.Stream(name).At.Version+1 {
 			continue
 		}
 		if r.Overdue() && !(s.Owns(r) && s.Markers[r.Key.ID].Outcome == store.Parked) {
-			r.As, r.Reason = machine.AsParked, semel.ReasonConflict // another content has the marker
+			r.As, r.Reason = machine.AsParked, semel.ReasonConflict // the marker belongs to a message with other content
 			continue
 		}
 		r.As, r.Reason, r.By = machine.AsReceived, "", by
@@ -63,16 +63,16 @@ func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool
 	return freed
 }
 
-// never is the due time of a row that does not wait for a time.
+// never is the due time of a row that waits for other rows, not for a time.
 const never = time.Duration(1 << 62)
 
-// KeepsBack reports whether a row blocks the rows behind it in its line.
+// KeepsBack reports whether a row blocks the later rows of its line.
 func (r *Row) KeepsBack() bool { return r.Place > 0 && (r.Waits() || r.As == machine.AsParked) }
 
-// Follows reports whether a row waits for the rows before it in its line.
+// Follows reports whether a row waits for earlier rows of its line.
 func (r *Row) Follows() bool { return r.Place > 0 && r.As == machine.AsBlocked }
 
-// First returns the first row of a line that blocks the rows behind it, or nil.
+// First returns the first row of a line that blocks the later rows; nil if there is none.
 func (s *Store) First(line string) (first *Row) {
 	for _, r := range s.Inbox {
 		if r.KeepsBack() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -82,13 +82,14 @@ func (s *Store) First(line string) (first *Row) {
 	return first
 }
 
-// behindParked reports whether a row waits behind a parked one, so that only a person can let it continue.
+// behindParked reports whether a row waits for a parked row of its line, so that only a person can let it
+// continue.
 func (s *Store) behindParked(r *Row) bool {
 	return r.Follows() && s.First(r.Line).As == machine.AsParked
 }
 
-// Enter puts a row at the end of a line. Enter reports whether a row that was to wait behind others is the
-// first, and so due at once.
+// Enter puts a row at the end of a line. If the row was written as waiting for others but is the first of the
+// line, it can be claimed at once, and Enter returns true.
 func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	r.Place = 0
 	behind := s.First(line) != nil
@@ -106,8 +107,7 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	return false
 }
 
-// Advance makes the first row of a line due after another row has left the line. Advance reports whether
-// there was such a row.
+// Advance unblocks the first row of a line that another row has left. freed is true if there was such a row.
 func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
 	if left.Line == "" || left.KeepsBack() {
 		return false

@@ -7,14 +7,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Removed is a marker that the store has removed, and how often (the checker's).
+// Removed is the last marker that the store removed for an identity, and the number of such removals (for the
+// checker).
 type Removed struct {
 	Marker
 	Times int
 }
 
-// MayGo returns the identities that may be removed, the oldest first: they and all their rows ended before the
-// low-water mark, and no transaction has locked them.
+// MayGo returns the identities that may be removed, the oldest first. An identity may be removed if it and all
+// its rows ended before s.Low, and no transaction has locked it.
 func (s *Store) MayGo() (due []string) {
 	stays := map[string]bool{}
 	for _, r := range s.Inbox {
@@ -34,7 +35,7 @@ func (s *Store) MayGo() (due []string) {
 	return due
 }
 
-// Old reports whether a message is older than what the store keeps.
+// Old reports whether a message is so old that its marker may have been removed.
 func (s *Store) Old(m *Message) bool { return m.Refused == "" && m.Age < s.Low }
 
 // WasRemoved reports whether the store has removed the marker of an identity.

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// holder is a process as the model knows it: the model only compares holders.
+// holder is a process. The model only compares holders.
 type holder any
 
 // Lane is a lane of the source.
@@ -16,14 +16,14 @@ type Lane struct {
 	ID       string
 	Epoch    uint64
 	Log      []*Delivery
-	Next     int // for a log: the next position to deliver
+	Next     int // in a log: the position of the next delivery
 	Held     bool
-	Owner    holder // if Held: the process to which the lane is assigned
+	Owner    holder // the process that has the lane, if Held
 	Revoking bool
 	Paused   bool
 
-	// Of is the live lane that a replay reads again, and Stored the position of the replay in the store; a
-	// live lane has nil and 0. Before has the deliveries before the first one that live processes get.
+	// Of is the live lane that a replay reads again, and Stored the position of the replay in the store. For a
+	// live lane they are nil and 0. Before has the deliveries from the time before the live processes began.
 	Of     *Lane
 	Stored int
 	Before []*Delivery
@@ -32,8 +32,8 @@ type Lane struct {
 // Current returns the lane in its current epoch.
 func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epoch} }
 
-// Give assigns the lane and starts a new epoch. Unsettled deliveries are delivered again; a log starts again at
-// the first unsettled delivery.
+// Give assigns the lane to a process and starts a new epoch. Unsettled deliveries are delivered again. A log
+// starts again at the first unsettled delivery.
 func (l *Lane) Give(to holder) {
 	l.Epoch++
 	l.Owner = to
@@ -54,7 +54,7 @@ func (l *Lane) Give(to holder) {
 // Leave ends the epoch.
 func (l *Lane) Leave() { l.Held, l.Revoking = false, false }
 
-// Any returns the next delivery that the lane can deliver to the process, or nil.
+// Any returns the next delivery that the lane can make to the process now; nil if there is none.
 func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 	if !l.Held || l.Paused || l.Owner != p {
 		return nil
@@ -67,12 +67,12 @@ func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 	return nil
 }
 
-// Read appends a delivery of another lane to a lane that is read again.
+// Read appends a delivery of the live lane to the lane of a replay.
 func (l *Lane) Read(d *Delivery) {
 	l.Log = append(l.Log, &Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log)})
 }
 
-// Store stores a position of a lane that is read again.
+// Store stores the position of a replay's lane.
 func (l *Lane) Store(position int) { l.Stored = max(l.Stored, position) }
 
 // SettledUpTo returns the position of the first unsettled delivery.
@@ -97,7 +97,7 @@ func (l *Lane) Identities() map[string]bool {
 	return all
 }
 
-// Live returns the lane itself, or the lane that it reads again.
+// Live returns the live lane: l itself, or the lane that l reads again.
 func (l *Lane) Live() *Lane {
 	if l.Of != nil {
 		return l.Of
@@ -109,17 +109,17 @@ func (l *Lane) Live() *Lane {
 type Source struct {
 	Queue bool
 	Lanes []*Lane
-	// Dead counts the dead letters of each content.
+	// Dead has the number of dead letters by content.
 	Dead map[Content]int
 }
 
-// Content identifies a message and its copies.
+// Content identifies a message with all its copies.
 type Content struct {
 	ID    string
 	Print semel.Fingerprint
 }
 
-// Find returns the lane with an id, nil if there is none.
+// Find returns the lane with an id; nil if there is none.
 func (s *Source) Find(id string) *Lane {
 	for _, l := range s.Lanes {
 		if l.ID == id {
@@ -129,7 +129,7 @@ func (s *Source) Find(id string) *Lane {
 	return nil
 }
 
-// ready reports whether d can be delivered now.
+// ready reports whether the source can deliver d now.
 func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	if d.Produced > now || d.due > now {
 		return false
@@ -143,7 +143,7 @@ func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	return d.Position == d.Lane.Next
 }
 
-// Hand delivers d.
+// Hand records that a process gets the delivery d.
 func (s *Source) Hand(d *Delivery) {
 	if !s.Queue && !d.returned {
 		d.Lane.Next++
@@ -152,7 +152,7 @@ func (s *Source) Hand(d *Delivery) {
 	d.Count++
 }
 
-// Available reports whether a fetch of the process would return something.
+// Available reports whether a fetch of the process would return a delivery now.
 func (s *Source) Available(p holder, now time.Duration) bool {
 	for _, l := range s.Lanes {
 		if l.Any(s, p, now) != nil {
@@ -162,7 +162,7 @@ func (s *Source) Available(p holder, now time.Duration) bool {
 	return false
 }
 
-// HasMore reports whether there is a delivery, now or later, that the process could get.
+// HasMore reports whether the process can get a delivery, now or later.
 func (s *Source) HasMore(p holder) bool {
 	for _, l := range s.Lanes {
 		if l.Held && (l.Owner != p || l.Paused) {
@@ -177,7 +177,8 @@ func (s *Source) HasMore(p holder) bool {
 	return false
 }
 
-// Settle settles a delivery. Except for dead letters, it does nothing if the lane is no longer held in this epoch.
+// Settle settles a delivery. If the lane has ended in this epoch, only dead letters are written, and nothing
+// else happens.
 func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after, now time.Duration) {
 	l := d.Lane
 	if kind == semel.DeadLetter {
@@ -199,7 +200,7 @@ func (s *Source) AllSettled() bool {
 	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.settled() })
 }
 
-// Exhausted reports whether everything was delivered and nothing waits for redelivery.
+// Exhausted reports whether everything was delivered and no delivery waits for redelivery.
 func (s *Source) Exhausted() bool {
 	for _, l := range s.Lanes {
 		if l.settled() {

@@ -15,22 +15,22 @@ import (
 type Marker struct {
 	Outcome store.Outcome
 	Print   semel.Fingerprint
-	At      time.Duration // when the marker was first written
+	At      time.Duration // the time of the first write
 }
 
-// RowKey is the key of an inbox row. The key of a conflict's row includes the fingerprint.
+// RowKey is the key of an inbox row. For the row of a conflict it includes the fingerprint.
 type RowKey struct {
 	ID       string
 	Conflict bool
 	Print    semel.Fingerprint
 }
 
-// Compare orders keys, so that a run finds them in the same order each time.
+// Compare defines an order of keys, so that a run always finds them in the same order.
 func (k RowKey) Compare(other RowKey) int {
 	return cmp.Or(strings.Compare(k.ID, other.ID), slices.Compare(k.Print.Sum[:], other.Print.Sum[:]))
 }
 
-// Mark is a marker in an open transaction.
+// Mark is a marker that an open transaction has written.
 type Mark struct {
 	Entry int
 	ID    string
@@ -39,11 +39,12 @@ type Mark struct {
 	At    time.Duration
 }
 
-// Effect is the effect of a handler.
+// Effect is the effect of a handler that an open transaction has written.
 type Effect struct {
 	Entry   int
 	Message *Message
-	// Step is the step that made the effect, for a message with steps. Part: further steps are left.
+	// Step is the step of the message that made the effect; empty for a message without steps. Part is true if
+	// the message has further steps.
 	Step string
 	Part bool
 }
@@ -53,18 +54,18 @@ type Transaction struct {
 	Marks   []Mark
 	Effects []Effect
 	Open    bool
-	// Broken: the transaction can only be rolled back. The store reports this only when it is asked.
+	// Broken is true if the transaction can only be rolled back. The store says so only when it is asked.
 	Broken bool
-	// Quiet: its handler runs in a replay without effects.
+	// Quiet is true if the handler runs in a replay without effects.
 	Quiet bool
-	// Intents are the intents that a handler wrote.
+	// Intents has the intents that the handlers wrote.
 	Intents []Intent
-	// Cut: its connection is lost.
+	// Cut is true if the connection of the transaction is lost.
 	Cut bool
-	// Committing: the process has sent COMMIT.
+	// Committing is true after the process has sent COMMIT.
 	Committing bool
-	By         holder // nil if it is none of the world's processes
-	// Replays: the process of the transaction reads the history again.
+	By         holder // nil if it is no process of the world
+	// Replays is true if the process of the transaction runs a replay.
 	Replays bool
 }
 
@@ -72,40 +73,40 @@ type Transaction struct {
 type Store struct {
 	Markers map[string]Marker
 	Rows    map[RowKey]*Row
-	Inbox   []*Row         // the rows in the order in which they were written
-	Lost    map[RowKey]int // copies that commits with an unknown outcome may have counted
-	// Parted counts, by identity, the deliveries that a process held and could not settle. A commit may have
-	// counted them before they were delivered again.
+	Inbox   []*Row         // rows in the order in which they were written
+	Lost    map[RowKey]int // copies that may have been counted by commits with an unknown outcome
+	// Parted has, by identity, the number of deliveries that a process had and could not settle. Commits may
+	// have counted them before they were delivered again.
 	Parted map[string]int
-	// Effects counts effects by identity, so that a doubled effect shows as two.
+	// Effects has the number of effects by identity, so that an effect that happened twice shows.
 	Effects map[string]int
-	// StepsDone are the steps that took effect, by identity (the checker's).
+	// StepsDone has the steps that took effect, by identity (for the checker).
 	StepsDone map[string][]string
-	// Low is the low-water mark: older markers may have been removed. Gone are the removed markers and
-	// GoneRows the removed rows (the checker's).
+	// Low is a time: markers from before that time may have been removed. Gone has the removed markers,
+	// GoneRows the removed rows (both for the checker).
 	Low      time.Duration
 	Gone     map[string]Removed
 	GoneRows map[RowKey]bool
-	// Passed has the identities whose marker has passed from one row to another.
+	// Passed has the identities whose marker went from one row to another.
 	Passed  map[string]bool
 	Locks   map[string]*Transaction
 	streams map[string]*stream
-	places  int // the last place in a line that was assigned
+	places  int // the last assigned place in a line
 	Waiting []func()
-	// Changes counts, by identity, the changes that no replay made (the checker's).
+	// Changes has the number of changes by identity, except those of replays (for the checker).
 	Changes map[string]int
-	// Open are the open transactions.
+	// Open has the open transactions.
 	Open map[*Transaction]bool
-	// Intended maps an intent to the transaction that wrote it, which may have ended.
+	// Intended maps an intent to the transaction that wrote it. That transaction may have ended.
 	Intended map[string]*Transaction
 	// Serial is the last transaction that took the consumer's lock.
 	Serial *Transaction
 	Down   bool
-	// Ahead is by how much the store's clock is ahead; negative if it is behind.
+	// Ahead is how much the store's clock is ahead; negative if it is behind.
 	Ahead  time.Duration
 	Jumped bool
-	// Claiming is called with each row that is claimed. Over is called with each row that is due, and reports
-	// whether the row has ended.
+	// Claiming is called with each row that is claimed. Over is called with each row before it is claimed, and
+	// reports whether the row has ended.
 	Claiming func(*Row)
 	Over     func(*Row) bool
 	// Outages counts the outages of the store.
@@ -117,12 +118,12 @@ func NewStore() *Store {
 	return &Store{Markers: map[string]Marker{}, Rows: map[RowKey]*Row{}, Lost: map[RowKey]int{}, Parted: map[string]int{}, Effects: map[string]int{}, StepsDone: map[string][]string{}, Intended: map[string]*Transaction{}, Gone: map[string]Removed{}, GoneRows: map[RowKey]bool{}, Passed: map[string]bool{}, Changes: map[string]int{}, Open: map[*Transaction]bool{}, Locks: map[string]*Transaction{}, streams: map[string]*stream{}}
 }
 
-// Conflicts reports whether two fingerprints of the same version differ.
+// Conflicts reports whether two fingerprints have the same version and differ.
 func Conflicts(a, b semel.Fingerprint) bool {
 	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
 }
 
-// Judge returns the verdict on a mark of an identity that no transaction has locked.
+// Judge returns the verdict on writing a marker for an identity. No transaction has locked the identity.
 func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	m, there := s.Markers[id]
 	switch {
@@ -139,7 +140,7 @@ func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	}
 }
 
-// JudgeIntent returns the verdict on an intent, by the inbox and the intents of the transaction.
+// JudgeIntent returns the verdict on an intent. It looks at the inbox and at the intents of the transaction.
 func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	for _, there := range t.Intents {
 		if there.ID != n.ID {
@@ -153,11 +154,11 @@ func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	return s.Judge(n.ID, n.Print)
 }
 
-// Newer is the outcome of markers that a newer release, which shares the store, has written. This release
-// does not know what it means.
+// Newer is the outcome in markers of a newer release that shares the store. This release does not know its
+// meaning.
 const Newer store.Outcome = 9
 
-// Outcomes maps how an entry is marked to the outcome in its marker.
+// Outcomes maps the outcome of an entry to the outcome in its marker.
 var Outcomes = [...]store.Outcome{
 	machine.AsApplied:      store.Applied,
 	machine.AsDuplicate:    store.Applied,
@@ -171,20 +172,20 @@ var Outcomes = [...]store.Outcome{
 	machine.AsStepped:      store.Waiting,
 }
 
-// Write adds a fresh mark to t and locks its identity.
+// Write adds a new marker to t and locks the identity.
 func (s *Store) Write(t *Transaction, m Mark) {
 	t.Marks = append(t.Marks, m)
 	s.Locks[m.ID] = t
 }
 
-// Opened adds a transaction to the open ones and returns it.
+// Opened adds a transaction to the open transactions, and returns it.
 func (s *Store) Opened(t *Transaction) *Transaction {
 	s.Open[t] = true
 	return t
 }
 
-// End closes t and releases its locks. End returns the functions that waited for a lock; the caller runs
-// them.
+// End closes t and releases its locks. End returns the functions that waited for the locks; the caller must
+// run them.
 func (s *Store) End(t *Transaction) []func() {
 	t.Open = false
 	delete(s.Open, t)
@@ -198,14 +199,14 @@ func (s *Store) End(t *Transaction) []func() {
 	return waiting
 }
 
-// Apply commits the marks of t, except the trimmed ones, its effects, and rows. Effects cannot be trimmed,
+// Apply commits t: its markers except those in trim, its effects, and the rows. Effects cannot be left out,
 // because the store does not know which entry made which effect. rowOf converts a row of the commit.
 func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *Row) {
 	for _, m := range t.Marks {
 		if !slices.Contains(trim, m.Entry) {
 			s.Remember(m.ID, Outcomes[m.As], Marker{Print: m.Print, At: m.At})
 			if t.Replays {
-				s.Changes[m.ID]-- // changes of a replay are predicted
+				s.Changes[m.ID]-- // the changes of a replay are known in advance
 			}
 		}
 	}
@@ -222,8 +223,8 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 			there.Repeats++
 		case rows[i].Repeat: // a message that another process applied has no row
 		case there != nil && is.Key.Conflict:
-			// Two transactions saw the same conflict, for example because one
-			// commit was late. The second is counted on the row, and settled as a conflict.
+			// Two transactions saw the same conflict, for example because one commit was late. The second
+			// message is counted on the row, and settled as a conflict.
 			there.Repeats++
 			s.Parted[is.Key.ID]++
 		case there != nil:
@@ -234,7 +235,7 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 	}
 }
 
-// Remember writes a marker. A marker that is changed keeps its time.
+// Remember writes a marker. If the marker exists, it keeps its time.
 func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	if there, known := s.Markers[id]; known {
 		m.At = there.At
@@ -244,7 +245,7 @@ func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	s.Changes[id]++
 }
 
-// Holder returns the transaction that has locked an identity or its former identity, or nil.
+// Holder returns the transaction that has locked an identity or its previous identity; nil if there is none.
 func (s *Store) Holder(id, former string) *Transaction {
 	if t := s.Locks[id]; t != nil {
 		return t
@@ -252,8 +253,8 @@ func (s *Store) Holder(id, former string) *Transaction {
 	return s.Locks[former]
 }
 
-// Marked returns the marker that has the outcome of a message: its own marker, even if that was removed, or
-// else the marker of its former identity.
+// Marked returns the marker with the outcome of a message: its own marker, even if that was removed. If the
+// message never had a marker, it returns the marker of the previous identity.
 func (s *Store) Marked(m *Message) (Marker, bool) {
 	own, there := s.Markers[m.ID]
 	if was := s.Gone[m.ID]; !there && was.Times > 0 {

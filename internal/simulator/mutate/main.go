@@ -1,7 +1,7 @@
-// Command mutate makes small mistakes in the code, one at a time, and reports
-// which of them the tests and the simulator find. It takes the names of
-// targets; without names it runs all of them. It exits with 1 if a target
-// scores less than -least. An interrupt ends it with the score so far.
+// Command mutate makes small mistakes in the code, one at a time, and reports which of them the tests and the
+// simulator find. Its arguments are names of targets; without arguments it runs all targets. The score of a
+// target is the percentage of its mistakes that were found. If a score is below the value of the flag -least,
+// the exit code is 1. An interrupt ends the run and prints the score so far.
 package main
 
 import (
@@ -48,7 +48,7 @@ func usage() {
 	flag.PrintDefaults()
 }
 
-// choose returns the targets of these names, or the first name that no target has.
+// choose returns the targets with these names. unknown is the first name without a target.
 func choose(names []string) (chosen []mutation.Target, unknown string) {
 	all := targets()
 	if len(names) == 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // targets returns the packages whose rules make effects happen once, with the tests that must find mistakes in
-// them.
+// these packages.
 func targets() []mutation.Target {
 	memstore := mutation.Test{Package: "storetest", Run: "^TestMemstoreKeepsTheLaws$"}
 	of := func(pkg string) mutation.Test { return mutation.Test{Package: pkg, Run: "."} }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Edit makes a change in a function. Edit finds the place by the names of functions, fields, constants and
-// variables that the code uses, so that it survives other changes of the text. The place must be unique in the
-// function; otherwise the error says what was looked for.
+// Edit makes a change in a function. Edit finds the place of the change by the names of functions, fields,
+// constants and variables in the code, so that it still works after other changes of the text. The place must
+// be unique in the function; otherwise the error names what Edit looked for.
 type Edit func(*Function) (Change, error)
 
-// Find returns the change that an edit makes in the function with this name, in the files that match pattern.
+// Find returns the change that an edit makes in a function. The function is in the files that match pattern.
 func Find(root, pattern, function string, edit Edit) (Change, error) {
 	all, err := Functions(root, pattern)
 	if err != nil {
@@ -26,7 +26,7 @@ func Find(root, pattern, function string, edit Edit) (Change, error) {
 	return Change{}, fmt.Errorf("%s has no function %s; name the function that does this now", pattern, function)
 }
 
-// Delete removes a statement: a call, an assignment, a return or another statement without a block.
+// Delete removes a statement that has no block, for example a call, an assignment or a return.
 func Delete(names ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		s, err := only(fn, "statement", names, func(n ast.Stmt) ast.Node {
@@ -42,7 +42,8 @@ func Delete(names ...string) Edit {
 	}
 }
 
-// Never makes a condition false: of an if, a loop, or a case in a switch without a value.
+// Never makes a condition false. The condition belongs to an if, a loop, or a case of a switch without a
+// value.
 func Never(names ...string) Edit { return condition(" && false", "is never true", names) }
 
 // Always makes a condition true.
@@ -58,8 +59,8 @@ func condition(and, what string, names []string) Edit {
 	}
 }
 
-// conditions returns a function that returns the condition of an if, a loop or a case. Cases of a switch with a
-// value have none.
+// conditions returns a function that finds the condition of an if, a loop or a case. A case of a switch with a
+// value has no condition.
 func (fn *Function) conditions() func(ast.Node) ast.Node {
 	cases := map[ast.Node]bool{}
 	return func(n ast.Node) ast.Node {
@@ -83,8 +84,8 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 	}
 }
 
-// Drop removes the operand of && or || that uses name. If there are several, beside lists names that the whole
-// condition uses.
+// Drop removes the operand of && or || that uses name. If several conditions have such an operand, beside
+// lists other names in the condition.
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		side := func(n *ast.BinaryExpr) ast.Node {
@@ -106,7 +107,7 @@ func Drop(name string, beside ...string) Edit {
 	}
 }
 
-// dropped returns the operand of && or || that uses a name and is not itself such a chain.
+// dropped returns the operand of && or || that uses a name and does not itself consist of operands.
 func dropped(b *ast.BinaryExpr, name string) ast.Expr {
 	for _, e := range []ast.Expr{b.Y, b.X} {
 		if mentions(e, []string{name}) && !chain(e) {
@@ -142,8 +143,8 @@ func DropCase(names ...string) Edit {
 	}
 }
 
-// Call replaces a call by an expression. If the function is called several times, beside lists names that this
-// call uses.
+// Call replaces a call by an expression. If the function is called several times, beside lists other names in
+// the call.
 func Call(function, expression string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		c, err := only(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
@@ -159,8 +160,8 @@ func Call(function, expression string, beside ...string) Edit {
 	}
 }
 
-// Swap replaces a name by another. If the name is used several times, beside limits it to the innermost statement
-// or case that uses those names too.
+// Swap replaces a name by another name. If the name is used several times, beside selects a place: the
+// innermost statement or case that uses these names, too.
 func Swap(name, other string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		within, err := fn.innermost(append([]string{name}, beside...))
@@ -175,7 +176,8 @@ func Swap(name, other string, beside ...string) Edit {
 	}
 }
 
-// innermost returns the smallest statement that uses the names, or the function's body.
+// innermost returns the smallest statement that uses all names. If there is only one name, it returns the
+// function's body.
 func (fn *Function) innermost(names []string) (ast.Node, error) {
 	if len(names) == 1 {
 		return fn.decl.Body, nil
@@ -201,14 +203,15 @@ func Compare(operator string, names ...string) Edit {
 	}
 }
 
-// Return makes a function only return an expression; "" is for a function without results.
+// Return replaces the body of a function by the return of an expression. expression is empty for a function
+// without results.
 func Return(expression string) Edit {
 	return func(fn *Function) (Change, error) {
 		return fn.replace(fn.decl.Body, "{ return "+expression+" }", "returns "+expression+" at once"), nil
 	}
 }
 
-// Prepend inserts statements at the beginning of a function; they end with a semicolon.
+// Prepend inserts statements at the beginning of a function. The statements end with a semicolon.
 func Prepend(statements string) Edit {
 	return func(fn *Function) (Change, error) {
 		begin := fn.file.offset(fn.decl.Body.Lbrace) + 1
@@ -216,7 +219,7 @@ func Prepend(statements string) Edit {
 	}
 }
 
-// Both makes two edits of one function, at places that do not overlap.
+// Both makes two edits in one function, at places that do not overlap.
 func Both(one, other Edit) Edit {
 	return func(fn *Function) (Change, error) {
 		a, err := one(fn)
@@ -237,12 +240,12 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// only returns the unique place in a function that pick accepts and that uses all the names.
+// only returns the place in a function that pick accepts and that uses all names. The place must be unique.
 func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	return onlyIn(fn, fn.decl.Body, kind, names, pick)
 }
 
-// onlyIn is only within a part of the function. Of nested places the innermost counts.
+// onlyIn does the same as only, within a part of the function. If places are nested, the innermost counts.
 func onlyIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	var found []ast.Node
 	ast.Inspect(within, func(n ast.Node) bool {

@@ -13,7 +13,7 @@ import (
 //   - the body of an if, or its else, is emptied;
 //   - a case is removed.
 //
-// Some do not compile; Compiling removes those.
+// Some of the results do not compile; Compiling removes those.
 func Mutants(fn *Function) []Change {
 	m := &mutants{fn: fn}
 	ast.Inspect(fn.decl.Body, func(n ast.Node) bool {
@@ -79,12 +79,12 @@ func (m *mutants) operator(n *ast.BinaryExpr) {
 	if !ok {
 		return
 	}
-	// The parentheses keep the precedence of the rest.
+	// The parentheses keep the precedence of the other operators.
 	text := "((" + m.fn.file.text(n.X) + ") " + other.String() + " (" + m.fn.file.text(n.Y) + "))"
 	m.all = append(m.all, m.fn.replace(n, text, "“"+m.fn.file.short(n)+"” has "+other.String()))
 }
 
-// returned negates each returned bool, except a comparison, whose operator is replaced.
+// returned negates each returned bool. In a returned comparison it replaces the operator.
 func (m *mutants) returned(n *ast.ReturnStmt) {
 	results := m.fn.decl.Type.Results
 	if results == nil {
@@ -119,7 +119,8 @@ func deletable(s ast.Stmt) bool {
 	return simple(s) && (!returns || len(r.Results) == 0)
 }
 
-// caseClause removes a case. A case with a condition is made false instead, so that the names in it stay used.
+// caseClause removes a case. If the case has a condition, the condition is made false, so that its names are
+// still used.
 func (m *mutants) caseClause(n *ast.CaseClause) {
 	if len(n.List) == 0 {
 		return

@@ -75,7 +75,7 @@ func sumMutant3(int) (total int) { return 3;
 func firstMutant4[T any](of []T) T { return of[1] }
 `
 
-// written writes the original to a folder and returns the folder.
+// written writes the original to a new folder and returns the folder.
 func written(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -14,7 +14,7 @@ type numbered struct {
 	number int
 }
 
-// schema is the text of one file with added changes.
+// schema is the text of one file to which changes are added.
 type schema struct {
 	file    *file
 	edits   []insertion
@@ -22,13 +22,13 @@ type schema struct {
 	renamed map[*ast.Field]bool
 }
 
-// insertion inserts a text between two offsets of the file.
+// insertion replaces the text between two offsets of the file.
 type insertion struct {
 	from, to int
 	text     string
 }
 
-// schemaOf returns the text of a file with all changes of its functions, none of them switched on.
+// schemaOf returns the text of a file with all changes of its functions. No change is switched on.
 func schemaOf(f *file, changes []numbered) string {
 	s := &schema{file: f, renamed: map[*ast.Field]bool{}}
 	for _, fn := range f.functions() {
@@ -46,21 +46,21 @@ func schemaOf(f *file, changes []numbered) string {
 	return s.String()
 }
 
-// copyName returns the name of a function's changed copy.
+// copyName returns the name of the changed copy of a function.
 func copyName(fn *ast.FuncDecl, number int) string {
 	return fmt.Sprintf("%sMutant%d", fn.Name.Name, number)
 }
 
-// copy appends the changed function. Its line numbers belong to no file; compiler errors and stack traces name the
-// change instead.
+// copy appends the changed function. Its lines get the number of the change in place of a file name, so
+// compiler errors and stack traces name the change.
 func (s *schema) copy(fn *ast.FuncDecl, c numbered) {
 	f := s.file
 	body := string(f.source[f.offset(fn.Name.End()):c.from]) + c.text + string(f.source[c.to:f.offset(fn.End())])
 	fmt.Fprintf(&s.copies, "\n//line mutant%d:1\n%s%s%s\n", c.number, f.between(fn.Pos(), fn.Name.Pos()), copyName(fn, c.number), body)
 }
 
-// handOver makes a function begin with a call of the copy that is switched on. handOver adds no line, so that all
-// lines keep their numbers.
+// handOver inserts, at the beginning of a function, a call of the changed copy that is switched on. handOver
+// adds no line, so that all lines keep their numbers.
 func (s *schema) handOver(fn *ast.FuncDecl, changes []numbered) {
 	receiver, instance := "", typeArguments(fn)
 	if fn.Recv != nil {
@@ -101,7 +101,7 @@ func typeArguments(fn *ast.FuncDecl) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// named returns the names of parameters that are declared together, and invents names for unnamed ones.
+// named returns the names of the parameters in a field. Parameters without a name get one.
 func (s *schema) named(field *ast.Field, position int) []string {
 	place, names := s.file.offset(field.Type.Pos()), []string{}
 	for i, id := range field.Names {

@@ -15,19 +15,19 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// Target is code whose mutants tests must find.
+// Target is a part of the code whose mutants the tests must find.
 type Target struct {
 	Name string
-	// Files are patterns as for Functions.
+	// Files are patterns for Functions.
 	Files []string
-	// Tests find mutants, the fastest tests first. With Simulated the seeds of the simulator look for mutants that
-	// no test finds, and with Mode only seeds of that mode.
+	// Tests are the tests that look for mutants, the fastest first. If Simulated is true, seeds of the
+	// simulator look for the mutants that no test finds. Mode limits the seeds to one mode.
 	Tests     []Test
 	Simulated bool
 	Mode      plan.Mode
 }
 
-// Test names the tests of a package, or those that match Run.
+// Test selects the tests of a package whose names match Run.
 type Test struct{ Package, Run string }
 
 // Options selects the mutants of a target to run.
@@ -35,19 +35,20 @@ type Options struct {
 	// Sample, if not 0, is the number of mutants to run, chosen by Seed.
 	Sample int
 	Seed   uint64
-	// Match, if not nil, selects the mutants whose text it matches.
+	// Match, if not nil, selects mutants by their text.
 	Match *regexp.Regexp
-	// Seeds is the number of seeds of the simulator to run for a Target with Simulated.
+	// Seeds is the number of simulator seeds for a Target with Simulated.
 	Seeds int
 }
 
 // Score is the result of a target.
 type Score struct {
 	Target Target
-	// Possible is the number of mutants before sampling, including those that do not compile; Mutants is the
-	// number that ran.
+	// Possible is the number of mutants before the sample is taken, including those that do not compile.
+	// Mutants is the number of mutants that ran.
 	Possible, Mutants int
-	// ByTests and BySeeds are the numbers of mutants found; TimedOut of them did not end in time.
+	// ByTests and BySeeds are the numbers of found mutants. TimedOut is the number of found mutants that did
+	// not end in time.
 	ByTests, BySeeds, TimedOut int
 	Survivors                  []Change
 	Took                       time.Duration
@@ -69,7 +70,8 @@ func (s *Score) Text() string {
 	return out.String()
 }
 
-// Measure runs the mutants of a target in the tree at root. When ctx ends it stops and returns the score so far.
+// Measure runs the mutants of a target in the tree at root. If ctx ends, Measure stops and returns the score
+// so far.
 func Measure(ctx context.Context, root string, target Target, o Options) (*Score, error) {
 	began := time.Now()
 	s := &Score{Target: target}
@@ -94,7 +96,7 @@ func Measure(ctx context.Context, root string, target Target, o Options) (*Score
 	return s, err
 }
 
-// choose lists the target's mutants and takes the sample.
+// choose lists the mutants of the target and takes the sample.
 func (s *Score) choose(root string, o Options) ([]Change, error) {
 	var mutants []Change
 	for _, pattern := range s.Target.Files {
@@ -118,7 +120,7 @@ func (s *Score) choose(root string, o Options) ([]Change, error) {
 	return mutants, nil
 }
 
-// program is a program that fails if it finds a mutant.
+// program is a program that fails if a mutant breaks its tests.
 type program struct {
 	folder, path string
 	args         []string
@@ -136,8 +138,8 @@ type runner struct {
 	err      error
 }
 
-// prepare builds the programs and runs each without a mutant: it must pass, and a mutant may take ten times as
-// long.
+// prepare builds the programs and runs each of them without a mutant. Each program must pass. With a mutant it
+// may take ten times as long.
 func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Change) (err error) {
 	if r.tree, err = Plant(root, folder, mutants); err != nil {
 		return err
@@ -170,7 +172,7 @@ func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Cha
 	return nil
 }
 
-// all runs the mutants, one on each core at a time.
+// all runs the mutants, one at a time on each core.
 func (r *runner) all(ctx context.Context, mutants []Change) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -192,12 +194,12 @@ func (r *runner) all(ctx context.Context, mutants []Change) error {
 	return r.err
 }
 
-// one runs a mutant in each program until one finds it.
+// one runs a mutant in one program after the other until a program finds it.
 func (r *runner) one(ctx context.Context, number int, mutant Change) {
 	for _, p := range r.programs {
 		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)
 		switch {
-		case ctx.Err() != nil: // it was interrupted
+		case ctx.Err() != nil: // ctx has ended
 			return
 		case err != nil || ran.Failed:
 			r.found(p, ran, err)

@@ -13,24 +13,25 @@ import (
 	"strings"
 )
 
-// Change replaces a piece of one function's source.
+// Change replaces a part of one function's source.
 type Change struct {
 	// Fn is the changed function.
 	Fn *Function
 	// What describes the change in a few words.
 	What     string
-	from, to int // offsets in the function's file
+	from, to int // offsets in the file of the function
 	text     string
 }
 
-// String returns the place, the function and the change.
+// String returns the place, the name of the function and the description of the change.
 func (c Change) String() string {
 	return fmt.Sprintf("%s:%d %s: %s", c.Fn.file.path, c.Fn.file.line(c.from), c.Fn.Name, c.What)
 }
 
 // Function is a function or method with a body.
 type Function struct {
-	// Name is the function's name, for a method with its receiver: "(*Machine).Step" or "Verdict.String".
+	// Name is the function's name. The name of a method includes its receiver: "(*Machine).Step" or
+	// "Verdict.String".
 	Name string
 	file *file
 	decl *ast.FuncDecl
@@ -38,14 +39,14 @@ type Function struct {
 
 // file is a parsed file.
 type file struct {
-	path   string // in the module, with slashes
+	path   string // path in the module, with slashes
 	source []byte
 	set    *token.FileSet
 	tree   *ast.File
 }
 
-// Functions parses the files that match pattern, a slash-separated path in the tree at root such as
-// "internal/machine/*.go", and returns their functions in source order. Functions ignores tests.
+// Functions parses the files that match pattern and returns their functions in source order. pattern is a
+// slash-separated path in the tree at root, such as "internal/machine/*.go". Functions ignores test files.
 func Functions(root, pattern string) ([]*Function, error) {
 	paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *file) functions() (all []*Function) {
 	return all
 }
 
-// nameOf returns the name without type parameters: "(*list).add" is a method of list[T].
+// nameOf returns the name of a function without type parameters: "(*list).add" is a method of list[T].
 func (f *file) nameOf(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return fn.Name.Name
@@ -116,7 +117,7 @@ func (f *file) between(from, to token.Pos) string {
 	return string(f.source[f.offset(from):f.offset(to)])
 }
 
-// short returns a node's text on one line, truncated if it is long.
+// short returns the text of a node on one line, shortened if it is long.
 func (f *file) short(n ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, f.set, n); err != nil {
@@ -129,7 +130,7 @@ func (f *file) short(n ast.Node) string {
 	return text
 }
 
-// replace returns the change that replaces a node by a text.
+// replace returns the Change that replaces a node by a text.
 func (fn *Function) replace(n ast.Node, text, what string) Change {
 	return Change{Fn: fn, What: what, from: fn.file.offset(n.Pos()), to: fn.file.offset(n.End()), text: text}
 }

@@ -20,19 +20,19 @@ import (
 // number is the environment variable that switches a change on.
 const number = "SEMEL_MUTANT"
 
-// switchFile is the name of the file that reads number; each changed package gets one.
+// switchFile is the name of a file that reads this variable. Each changed package gets such a file.
 const switchFile = "semel_mutant.go"
 
-// mostMemory is the maximum address space of a changed program, in KiB, so that an endless loop does not use all
-// memory of the machine.
+// mostMemory is the largest address space of a changed program, in KiB. Without a limit, an endless loop could
+// use all memory of the machine.
 const mostMemory = 6 << 20
 
-// Tree is the module with planted changes, none of them switched on.
+// Tree is the module with planted changes. No change is switched on.
 type Tree struct {
 	root, folder string
 	changes      []Change
 	overlay      string
-	programs     map[string]string // paths by what is built
+	programs     map[string]string // paths of built programs; the key says what was built
 }
 
 // Plant writes the changed files of the module at root to folder, which must be empty.
@@ -82,13 +82,13 @@ var semelMutant, _ = strconv.Atoi(os.Getenv("` + number + `"))
 `
 }
 
-// Program builds a command's package with all changes and returns the program's path. Program builds each package
-// once.
+// Program builds the package of a command with all changes, and returns the path of the program. Each package
+// is built only once.
 func (t *Tree) Program(pkg string) (string, error) {
 	return t.build(pkg, "build", "-buildvcs=false")
 }
 
-// Test builds the tests of a package with all changes and returns the program's path.
+// Test builds the tests of a package with all changes, and returns the path of the program.
 func (t *Tree) Test(pkg string) (string, error) { return t.build(pkg, "test", "-c", "-vet=off") }
 
 func (t *Tree) build(pkg string, command ...string) (string, error) {
@@ -115,7 +115,7 @@ func (t *Tree) compile(args ...string) (string, error) {
 // inMutant finds the number of a change in a compiler error.
 var inMutant = regexp.MustCompile(`\bmutant(\d+):\d+`)
 
-// explain replaces the numbers of changes in compiler errors by their descriptions.
+// explain replaces the numbers of changes in compiler errors by descriptions of the changes.
 func (t *Tree) explain(out string) string {
 	return inMutant.ReplaceAllStringFunc(out, func(place string) string {
 		n, _ := strconv.Atoi(inMutant.FindStringSubmatch(place)[1])
@@ -126,7 +126,7 @@ func (t *Tree) explain(out string) string {
 	})
 }
 
-// Compiling returns the changes that compile. Compiling writes to folder, which must be empty.
+// Compiling returns the changes that compile. Compiling writes files to folder, which must be empty.
 func Compiling(root, folder string, changes []Change) ([]Change, error) {
 	for len(changes) > 0 {
 		t, err := Plant(root, folder, changes)
@@ -165,16 +165,16 @@ func Compiling(root, folder string, changes []Change) ([]Change, error) {
 // Ran is the result of a run of a program.
 type Ran struct {
 	Out string
-	// Failed: the exit code was not 0, or the program did not end in time.
+	// Failed is true if the exit code was not 0, or if the program did not end in time.
 	Failed, TimedOut bool
 }
 
-// Switch returns the entry NAME=VALUE of the environment that switches on the planted change with this number. The
-// first planted change has number 1; number 0 switches on no change.
+// Switch returns the entry NAME=VALUE of the environment that switches on the planted change with this number.
+// The first planted change has number 1; number 0 switches on no change.
 func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
 
-// Run runs a program in a folder of the module with one planted change switched on (see Switch). The program is killed
-// after most.
+// Run runs a program in a folder of the module, with one planted change switched on (see Switch). After the
+// time most, the program is killed.
 func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -193,7 +193,7 @@ func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, 
 	return Ran{Out: text.String()}, err
 }
 
-// Root returns the folder of the module that the working directory is in.
+// Root returns the folder of the module that contains the working directory.
 func Root() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/semel-go/semel").Output()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// DrawInbox lets the consumer have an inbox.
+// DrawInbox draws the settings of a consumer that has an inbox.
 func (p *Plan) DrawInbox(c *chance.Choices) {
 	conf := &p.Config
 	conf.Inbox, conf.Wait = true, !conf.Unmarked
@@ -19,8 +19,9 @@ func (p *Plan) DrawInbox(c *chance.Choices) {
 	}
 }
 
-// drawCalls decides whether handlers make calls without a transaction, like those of consumer.NewLeased. The
-// decision draws no number, so that the other seeds keep their histories.
+// drawCalls decides whether handlers make calls without a transaction, like the handlers of
+// consumer.NewLeased. The choice depends on the seed's number and takes no random number, so the histories of
+// seeds without calls stay the same.
 func (p *Plan) drawCalls(c *chance.Choices) {
 	if !p.Config.Wait || p.Config.Seed%7 > 1 {
 		return
@@ -28,7 +29,7 @@ func (p *Plan) drawCalls(c *chance.Choices) {
 	p.CallOut(c)
 }
 
-// CallOut makes handlers call the provider.
+// CallOut draws the settings with which handlers call the provider.
 func (p *Plan) CallOut(c *chance.Choices) {
 	p.Calls, p.asks = true, c.Flip()
 	if c.Flip() {
@@ -47,12 +48,12 @@ func (p *Plan) CallOut(c *chance.Choices) {
 	}
 }
 
-// Rule returns the rule of the policy about the provider.
+// Rule returns the policy's rule for calls of the provider.
 func (p *Plan) Rule() calls.Rule {
 	return calls.Rule{Window: p.Window, Timeout: p.Timeout, Asks: p.asks}
 }
 
-// change is a change that a later release makes to the steps of its messages.
+// change is a change to the steps of a consumer that a later release makes.
 type change uint8
 
 const (
@@ -65,14 +66,14 @@ const (
 	changes
 )
 
-// drawSteps decides whether messages have several steps, like those of consumer.NewSteps. The decision draws no
-// number, so that the other seeds keep their histories.
+// drawSteps decides whether messages have several steps, like those of consumer.NewSteps. The decision draws
+// no number. So seeds without steps keep their histories.
 func (p *Plan) drawSteps(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%7 != 2 && p.Config.Seed%7 != 3 {
 		return
 	}
 	p.Steps = c.Between(2, 4)
-	p.Whole = false // each step belongs to one message
+	p.Whole = false // each step belongs to a single message
 	p.Config.Keep, p.Config.Receive = true, true
 	if c.Flip() {
 		p.Processes = 2
@@ -84,8 +85,8 @@ func (p *Plan) drawSteps(c *chance.Choices) {
 	p.ChangeAt = c.Wait(p.Span)
 }
 
-// drawStreams decides whether messages are versions of streams. The decision draws no number, so that the other
-// seeds keep their histories.
+// drawStreams decides whether messages are versions of streams. The choice depends on the seed's number and
+// takes no random number, so the histories of seeds without streams stay the same.
 func (p *Plan) drawStreams(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%2 == 0 {
 		return
@@ -94,21 +95,22 @@ func (p *Plan) drawStreams(c *chance.Choices) {
 	if p.Config.OnConflict != machine.EndKeepFirst {
 		p.Config.OnConflict = machine.EndPark // runs without streams test the other endings
 	}
-	p.Config.ClaimsAlone = p.Steps > 0 // as the consumer sets it
+	p.Config.ClaimsAlone = p.Steps > 0 // package consumer sets it in this case, too
 	p.Config.Gap = time.Duration(c.Between(1, 12)) * 500 * time.Millisecond
 	if p.Config.Seed%3 == 0 {
 		p.Config.GapCap = int64(p.Config.Seed / 3 % 3)
 	}
 }
 
-// drawBlock decides whether messages wait in the inbox behind a message of their line that waits there or is
-// parked. The decision draws no number, so that the other seeds keep their histories.
+// drawBlock decides whether a waiting or parked message in the inbox blocks the later messages of its line.
+// The choice depends on the seed's number and takes no random number, so the histories of seeds without this
+// feature stay the same.
 func (p *Plan) drawBlock() {
 	p.Config.Block = p.Config.Wait && !p.Calls && p.Streams == 0 && p.Config.Lanes != machine.NoOrder && p.Config.Seed%4 == 0
 }
 
-// drawReaping decides whether ended messages are removed after a while. The decision draws no number, so that
-// the other seeds keep their histories.
+// drawReaping decides whether the markers of ended messages are removed after some time. The choice depends on
+// the seed's number and takes no random number, so the histories of seeds without removal stay the same.
 func (p *Plan) drawReaping(c *chance.Choices) {
 	drawn := p.Config.Seed%5 < 2 || p.Config.Block && p.Config.Seed%8 == 0
 	if !drawn || p.Calls || p.Config.Unmarked || p.Streams > 0 || p.Formers {
@@ -124,8 +126,9 @@ func (p *Plan) drawReaping(c *chance.Choices) {
 	}
 }
 
-// drawTwins decides whether persons act on the rows of identities that have several contents. The decision
-// draws no number, so that the other seeds keep their histories.
+// drawTwins decides whether persons act on the rows of identities that have several contents. The choice
+// depends on the seed's number and takes no random number, so the histories of seeds without such persons stay
+// the same.
 func (p *Plan) drawTwins() {
 	p.Twins = p.Config.Wait && p.Prints && !p.Formers && !p.Replays() && p.Keep == 0 && p.Config.Seed%11 < 3
 	if !p.Twins {
@@ -139,8 +142,8 @@ func (p *Plan) drawTwins() {
 	}
 }
 
-// drawClocks decides whether the store's clock is wrong for a while. The decision uses the seed
-// and draws no number, so that the other seeds keep their histories.
+// drawClocks decides whether the store's clock is wrong for some time. The decision uses the seed and draws no
+// number. So the other seeds keep their histories.
 func (p *Plan) drawClocks() {
 	p.Clocks = p.Config.Inbox && p.Keep == 0 && !p.Replays() && p.Config.Seed%13 < 3
 }
@@ -151,21 +154,22 @@ func (p *Plan) Intends() bool {
 	return drawn && !p.Calls && !p.Config.OneAttempt
 }
 
-// replaying is the part of a plan for replays and operators.
+// replaying is the part of a plan for replays, rebuilds and operators.
 type replaying struct {
-	// Again: a separate process reads the history again, in the generation of the live processes. Quiet: it
-	// has no effects outside of the store.
+	// Again is true if a separate process reads the history again, in the generation of the live processes.
+	// Quiet is true if that process has no effects outside of the store.
 	Again, Quiet bool
-	// Rebuilds: a separate process reads the history into a new generation, and the consumer switches to it.
+	// Rebuilds is true if a separate process reads the history into a new generation, and the consumer then
+	// switches to that generation.
 	Rebuilds bool
-	// Readers is the number of processes that read again, one after the other.
+	// Readers is the number of processes that run the replay, one after the other.
 	Readers int
 	// Operators is the number of operators who retry parked rows and dead letters.
 	Operators int
 }
 
-// drawReplays decides whether the run has replays, rebuilds or operators. The decision draws no number, so that
-// the other seeds keep their histories.
+// drawReplays decides whether the run has replays, rebuilds or operators. The decision depends on the number
+// of the seed and uses no random number, so the histories of all other seeds stay the same.
 func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Seed%8 != 3 || p.Config.Unmarked || p.Config.OneAttempt {
 		return
@@ -174,7 +178,7 @@ func (p *Plan) drawReplays(c *chance.Choices) {
 	if p.Config.Inbox {
 		r.Operators = c.Between(1, 3)
 	}
-	if p.Queue || p.Calls { // a queue has no history, and a provider cannot be told about a replay
+	if p.Queue || p.Calls { // a queue has no history, and a provider cannot be told that a call comes from a replay
 		return
 	}
 	r.Quiet, r.Readers = c.Often(3), c.Between(1, 2)

@@ -2,21 +2,20 @@ package plan
 
 import "github.com/semel-go/semel/internal/simulator/chance"
 
-// Mode is a feature that is simulated only with some seeds of the random numbers. A search for faults of the feature
-// runs only these seeds.
+// Mode is a feature that only some seeds simulate. A search for faults of the feature runs only these seeds.
 type Mode string
 
 // The modes.
 const (
-	Calls   Mode = "calls"   // handlers call out
+	Calls   Mode = "calls"   // handlers make calls
 	Steps   Mode = "steps"   // messages have several steps
-	Intents Mode = "intents" // handlers write intents, which a sender sends
-	Replays Mode = "replay"  // persons replay the history beside live copies
-	Twins   Mode = "twins"   // persons act on rows of one identity
-	Clocks  Mode = "clocks"  // the store's clock is wrong for a while
+	Intents Mode = "intents" // handlers write intents, and a sender sends them
+	Replays Mode = "replay"  // persons replay the history while live processes run
+	Twins   Mode = "twins"   // persons act on several rows of one identity
+	Clocks  Mode = "clocks"  // the store's clock is wrong for some time
 )
 
-// Has reports whether a run with this seed simulates the feature. If m is "", Has returns true.
+// Has reports whether a run with this seed simulates the feature. An empty m matches every seed.
 func (m Mode) Has(seed uint64) bool {
 	if m == "" {
 		return true

@@ -7,79 +7,79 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// Plan is the policy, the faults and the features of a run. Plan is drawn before the run
-// starts.
+// Plan is the policy, the faults and the features of a run. It is drawn before the run starts.
 type Plan struct {
 	Config machine.Config
-	// Has says which troubles happen. Each happens once in Rate opportunities, on average.
+	// Has says which kinds of faults happen. Each kind happens at one of Rate opportunities, on average.
 	Has  [Troubles]bool
 	Rate int
-	// Queue: the source counts deliveries and redelivers single ones. Otherwise it is a log that starts again at
-	// the first unsettled delivery.
+	// Queue is true if the source is a queue: it counts deliveries and redelivers single messages. Otherwise
+	// the source is a log that starts again at the first unsettled delivery.
 	Queue bool
-	// Whole: the handler takes the whole batch.
+	// Whole is true if the handler takes the whole batch.
 	Whole bool
-	// Named: the store can name the mark that is busy, and the message that made a commit fail.
+	// Named is true if the store can name the marker that is locked, and the message that made a commit fail.
 	Named bool
-	// Broken: the consumer asks after each handler whether the transaction is broken.
+	// Broken is true if the consumer asks after each handler whether the transaction is broken.
 	Broken bool
-	// Prints: messages have fingerprints.
+	// Prints is true if messages have fingerprints.
 	Prints bool
-	// Ends: the source has an end.
+	// Ends is true if the source has an end.
 	Ends bool
 
-	// Late: the source assigns its lanes only after a minute, and is slow to end a Fetch. Idler: the source can
-	// report whether it has more.
+	// Late is true if the source assigns its lanes only after a minute and ends a Fetch slowly. Idler is true
+	// if the source can report whether it has more messages.
 	Late, Idler bool
 
-	// Shared: some messages belong to another consumer.
+	// Shared is true if some messages belong to another consumer.
 	Shared bool
 
-	Processes int // that share the store and the lanes
+	Processes int // number of processes that share the store and the lanes
 
-	// Lease is the lease of claims. Notifies: processes are notified of due rows.
+	// Lease is the lease of claims. Notifies is true if processes are notified of rows that can be claimed.
 	Lease    time.Duration
 	Notifies bool
 
-	// Streams is the number of streams of each of the two sources; 0 if messages have no versions.
+	// Streams is the number of streams in each of the two sources of identities; 0 if messages have no
+	// versions.
 	Streams int
 
-	// Calls: handlers call a provider that remembers a key for Window and, with asks, can report the outcome of
-	// a call.
+	// Calls is true if handlers call a provider. The provider remembers a key for the time Window. If asks is
+	// true, the provider can report the outcome of a call.
 	Calls, asks bool
 	Window      time.Duration
 
-	// Steps is the number of steps of each message; 0 if there is one handler. Change is made to the steps at
-	// ChangeAt.
+	// Steps is the number of steps of each message; 0 if messages have one handler. At the time ChangeAt, a
+	// new release makes the change Change to the steps.
 	Steps    int
 	Change   change
 	ChangeAt time.Duration
 
-	// Suppresses: some intents are written suppressed.
+	// Suppresses is true if some intents are suppressed when they are written.
 	Suppresses bool
 
-	// Formers: messages are also marked under former identities.
+	// Formers is true if messages also have previous identities.
 	Formers bool
 
 	// Keep is how long ended messages are kept; 0 if they are never removed.
 	Keep time.Duration
 
-	// Twins: persons act on rows of identities that have several rows.
+	// Twins is true if persons act on rows of identities that have several rows.
 	Twins bool
 
-	// Clocks: the store's clock is wrong for a while.
+	// Clocks is true if the store's clock is wrong for some time.
 	Clocks bool
 
-	// Away: after the other faults the store stays down for good.
+	// Away is true if the store stays down at the end of the phase with faults.
 	Away bool
 
 	replaying
 
 	Lanes    int
 	Messages int
-	Span     time.Duration // of the phase with faults
-	Lag      time.Duration // the most that a call takes
-	Timeout  time.Duration // of a handler
+	Span     time.Duration // duration of the phase with faults
+	Lag      time.Duration // longest duration of a call
+	Timeout  time.Duration // timeout of a handler
 }
 
 // Draw draws a plan.
@@ -108,7 +108,7 @@ func Draw(c *chance.Choices) Plan {
 	p.Idler, p.Shared = c.Often(4), c.Chance(2)
 	if p.Late = p.Config.IdleExit > 0 && c.Chance(5); p.Late {
 		p.Span += time.Minute + 5*time.Second
-		if c.Flip() { // longer than the first Fetch may take to answer
+		if c.Flip() { // longer than the first Fetch may take to return
 			p.Config.IdleExit = time.Minute + time.Duration(c.Between(1, 20))*100*time.Millisecond
 		}
 	}
@@ -183,8 +183,8 @@ func drawEndings(c *chance.Choices, conf *machine.Config) {
 	conf.OnPrecondition = pick(setAside, machine.EndDiscard, machine.EndRetry)
 }
 
-// Calmed returns the policy for the calm phase. Nothing halts, because a message that halts the consumer would
-// halt it in every life.
+// Calmed returns the policy for the calm phase. In that policy no message halts the consumer. Otherwise the
+// same message would halt each new process.
 func Calmed(c machine.Config) machine.Config {
 	for _, then := range []*machine.Ending{&c.OnExhausted, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition} {
 		if *then == machine.EndHalt {
@@ -194,8 +194,8 @@ func Calmed(c machine.Config) machine.Config {
 	return c
 }
 
-// breaks decides whether the consumer has a breaker. breaks draws no number, so that the other seeds keep
-// their histories.
+// breaks decides whether the consumer has a circuit breaker. The choice depends on the seed's number and takes
+// no random number, so the histories of seeds without a breaker stay the same.
 func breaks(conf *machine.Config) {
 	if conf.Seed%4 == 1 {
 		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0

@@ -8,29 +8,29 @@ import (
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
-// inMachine returns a fault in the machine that the simulator finds.
+// inMachine returns a fault in package machine. The simulator must find it.
 func inMachine(law, name, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: "internal/machine", Func: "(*Machine)." + function, Edit: edit}
 }
 
-// inRules returns a fault in a rule that the simulator's store and shell share with the real ones, or in the
-// simulator's own store and shell. Seeds of the mode find it.
+// inRules returns a fault in a rule that the simulator's store and consumer share with the real ones, or in
+// the simulator's own store and consumer. Seeds of the mode must find it.
 func inRules(law, name string, mode plan.Mode, in, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Mode: mode}
 }
 
-// byTest returns a fault that a test of a package finds.
+// byTest returns a fault that a test must find.
 func byTest(law, name, in, function string, edit mutation.Edit, pkg, test string) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Package: pkg, Test: test}
 }
 
-// Faults returns at least one fault for each law that the simulator checks, and some
-// for laws that it cannot see.
+// Faults returns at least one fault for each law that the simulator checks, and some faults for laws that the
+// simulator cannot check.
 func Faults() []Fault {
 	return slices.Concat(ofLaws(), ofCases(), ofOrder(), ofRetries(), ofCalls(), ofIntents(), ofPersons(), ofStores())
 }
 
-// ofLaws returns faults in the machine that break the laws 1 to 13.
+// ofLaws returns faults in package machine that break laws 1 to 13.
 func ofLaws() []Fault {
 	return []Fault{
 		inMachine("law 1", "marks of messages out of their turn stay", "commit", mutation.Call("append", "f.trim", "trim", "early")),
@@ -59,7 +59,7 @@ func ofLaws() []Fault {
 	}
 }
 
-// ofCases returns faults in the machine that break decided cases.
+// ofCases returns faults in package machine that break numbered cases.
 func ofCases() []Fault {
 	return []Fault{
 		inMachine("case 1", "a retry has company", "hold", mutation.Delete("alone")),
@@ -95,7 +95,7 @@ func ofRetries() []Fault {
 	}
 }
 
-// ofCalls returns faults in calls outside of any transaction.
+// ofCalls returns faults in calls without a transaction.
 func ofCalls() []Fault {
 	const calls, world = "internal/calls", "internal/simulator"
 	return []Fault{
@@ -118,7 +118,8 @@ func ofIntents() []Fault {
 	}
 }
 
-// ofPersons returns faults in operators, replays and rebuilds, and with stores whose clock is wrong.
+// ofPersons returns faults in the actions of operators, in replays and rebuilds, and with a wrong clock of the
+// store.
 func ofPersons() []Fault {
 	inWorld := func(law, name, function string, edit mutation.Edit) Fault {
 		return inRules(law, name, plan.Replays, "internal/simulator", function, edit)
@@ -136,7 +137,7 @@ func ofPersons() []Fault {
 	}
 }
 
-// ofStores returns faults in the reference store and in a real shell, which tests find.
+// ofStores returns faults in the reference store and in the real consumer. Tests must find them.
 func ofStores() []Fault {
 	const suite, laws = "storetest", "TestMemstoreKeepsTheLaws/"
 	return []Fault{

@@ -1,9 +1,10 @@
-// Package planted tests the simulator and the tests: it plants a mistake in the code for each law, one at a time,
-// and expects the check of that law to find it. A check that has never failed proves nothing.
+// Package planted checks the simulator and the tests. For each law it plants a mistake in the code, one at a
+// time, and expects that the check of that law finds the mistake. Without this, nobody would know whether a
+// check can fail.
 //
 // A fault names a function and describes the change by the names that the code uses (see package mutation), so
-// that it survives other changes of the text. If it can no longer be applied, the error names the function and
-// what was looked for.
+// that the fault still works after other changes of the text. If a fault can no longer be planted, the error
+// names the function and the place that was not found.
 package planted
 
 import (
@@ -23,39 +24,39 @@ import (
 // Fault is a mistake in the code that breaks a law, which is an invariant that the simulator checks.
 type Fault struct {
 	Name string
-	// Law is the name of the law that the simulator must find broken. A run that breaks another law does
-	// not count as a find.
+	// Law is the law that the fault breaks. If a run breaks another law, the fault does not count as found.
 	Law string
-	// In is the folder of the package in the module, Func the name of the function as in mutation.Function, and
-	// Edit the change.
+	// In is the folder of the package in the module. Func is the name of the function, as in
+	// mutation.Function. Edit is the change.
 	In, Func string
 	Edit     mutation.Edit
-	// Test, if not empty, is the test in Package that must fail. Without it the simulator must find the fault.
+	// Test, if not empty, is the test in Package that must fail. If Test is empty, the simulator must find the
+	// fault.
 	Test, Package string
-	// Mode, if known, is the mode of the seeds that can find the fault; only these seeds are run.
+	// Mode, if not empty, limits the search to seeds of this mode.
 	Mode plan.Mode
 }
 
-// Found is the result for a fault.
+// Found is the result of the search for one fault.
 type Found struct {
-	// Seed is the first seed that breaks the fault's law, and breaks no law without the fault; 0 if there is none,
-	// or if a test must find the fault.
+	// Seed is the first seed that breaks the fault's law with the fault and no law without the fault. It is 0
+	// if there is no such seed, or if a test must find the fault.
 	Seed uint64
-	// How describes how the fault was found; empty if it was not.
+	// How says how the fault was found; empty if it was not found.
 	How string
 }
 
-// Tree is the repository with all faults planted, none of them switched on.
+// Tree is the repository with all faults planted. No fault is switched on.
 type Tree struct {
 	tree   *mutation.Tree
 	faults []Fault
 }
 
-// most is the maximum duration of a program with a fault.
+// most is the longest duration of a program with a fault.
 const most = 5 * time.Minute
 
-// Plant plants the faults in the tree at root. Plant writes and builds in folder, which must be empty. The
-// error names every fault that can no longer be applied.
+// Plant plants the faults in the tree at root. It writes files and builds programs in folder, which must be
+// empty. The error names every fault that could not be planted.
 func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	var changes []mutation.Change
 	var errs error
@@ -73,7 +74,7 @@ func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	return &Tree{tree: tree, faults: faults}, err
 }
 
-// Build builds the programs for Find: the simulator and the tests of faults.
+// Build builds the programs that Find needs: the simulator and the tests.
 func (t *Tree) Build() error {
 	for _, f := range t.faults {
 		if _, err := t.program(f); err != nil {
@@ -91,7 +92,8 @@ func (t *Tree) program(f Fault) (string, error) {
 	return t.tree.Program("./internal/simulator/simulate")
 }
 
-// Find looks for a fault: with at most seeds seeds, or with its test. After Build it may be called concurrently.
+// Find searches for a fault with its test, or with at most seeds seeds. After Build, several calls may run at
+// the same time.
 func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	number := 1 + slices.IndexFunc(t.faults, func(other Fault) bool { return other.Name == f.Name })
 	program, err := t.program(f)
@@ -104,7 +106,8 @@ func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	return t.bySeed(ctx, f, number, program, seeds)
 }
 
-// bySeed runs seeds until one breaks the fault's law. A seed that breaks a law without the fault proves nothing.
+// bySeed runs seeds until one of them breaks the fault's law. If the seed also breaks a law without the fault,
+// it proves nothing.
 func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
 	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
 	if err != nil {
@@ -122,7 +125,7 @@ func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, 
 	return found, clean(found.Seed, simulator.Real)
 }
 
-// clean checks that a seed breaks no law without the fault.
+// clean returns an error if a seed breaks a law without the fault.
 func clean(seed uint64, unchanged simulator.Maker) error {
 	if r := simulator.Run(seed, unchanged, false); r.Broken != nil {
 		return fmt.Errorf("seed %d finds the fault, but also breaks %v without it: fix the code first", seed, r.Broken)
@@ -130,7 +133,7 @@ func clean(seed uint64, unchanged simulator.Maker) error {
 	return nil
 }
 
-// byTest runs the fault's test, which must fail with the fault and pass without it.
+// byTest runs the test of the fault. The test must fail with the fault and pass without it.
 func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) (Found, error) {
 	test := []string{"-test.run", "^" + strings.ReplaceAll(f.Test, "/", "$/^") + "$"}
 	ran, err := t.tree.Run(ctx, 0, most, f.Package, program, test...)

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator/model"
 )
 
-// shuffleLanes moves copies away from the first delivery of their message, and sets the position and time of each
-// delivery.
+// shuffleLanes moves copies away from the first delivery of their message, and sets the position and time of
+// each delivery.
 func (s *Script) shuffleLanes() {
 	c, p := s.Random, &s.Plan
 	for _, l := range s.Source.Lanes {
@@ -28,8 +28,8 @@ func (s *Script) shuffleLanes() {
 	}
 }
 
-// drawVersions gives messages their places in streams. Some versions are missing, some are late, and some are used
-// by two messages.
+// drawVersions draws the versions of messages in streams. Some versions are missing, some are late, and some
+// belong to two messages.
 func (s *Script) drawVersions() {
 	c, p := s.Random, &s.Plan
 	if p.Streams == 0 {
@@ -40,7 +40,7 @@ func (s *Script) drawVersions() {
 		if m.Refused != "" {
 			continue
 		}
-		if same := first[m.ID]; same != nil { // another content of the identity
+		if same := first[m.ID]; same != nil { // another content of the same identity
 			m.Stream, m.Version, m.Route, m.Late = same.Stream, same.Version, same.Route, same.Late
 			continue
 		}
@@ -61,7 +61,7 @@ func (s *Script) drawVersions() {
 	}
 }
 
-// twin returns another message with the same version, with the same or other content.
+// twin returns another message with the same version. Its content is the same or another.
 func (s *Script) twin(m *model.Message) *model.Message {
 	t := *m
 	t.Number = len(s.Messages)
@@ -87,8 +87,9 @@ func lastOfAll(log []*model.Delivery) []*model.Delivery {
 	return append(early, late...)
 }
 
-// drawAges sets the age of messages: the time at which their identity was first published, also for copies and other
-// contents. Then it publishes some messages again, long after, and new ones with them.
+// drawAges sets the age of messages: the time when their identity was first published. Copies and other
+// contents have the same age. Then drawAges publishes some messages again, a long time later, together with
+// new messages.
 func (s *Script) drawAges() {
 	if s.Plan.Keep == 0 {
 		return
@@ -116,8 +117,8 @@ func (s *Script) drawAges() {
 	}
 }
 
-// publishLate publishes an earlier message again, and new ones right behind it. publishLate returns the time of the
-// last one.
+// publishLate publishes an earlier message again, and new messages directly after it. It returns the time of
+// the last one.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)

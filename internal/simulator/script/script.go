@@ -1,5 +1,5 @@
-// Package script draws the messages of a simulated run: with their copies, other contents and versions, the
-// conduct of their handlers, and their places in the lanes.
+// Package script draws the messages of a simulated run: their copies, other contents and versions, the conduct
+// of their handlers, and their places in the lanes.
 package script
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Script has the messages that the plan of a run asks for, and the source with their places in the lanes.
+// Script has the messages of a run, and the source with the places of the messages in the lanes.
 type Script struct {
 	Plan     plan.Plan
 	Messages []*model.Message
@@ -50,7 +50,7 @@ func (s *Script) DrawMessages() {
 func (s *Script) drawMessage(i int) *model.Message {
 	c, p := s.Random, &s.Plan
 	m := &model.Message{Number: len(s.Messages), Route: uint64(c.Below(64)), Size: c.Between(1, 400)}
-	// Two sources use the same identities, for different messages.
+	// Both sources use the same ids, for different messages.
 	m.Source, m.Identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
 	if p.Prints {
 		m.Print = semel.Fingerprint{Version: 1, Sum: [16]byte{byte(m.Number), byte(m.Number >> 8), 1}}
@@ -60,7 +60,7 @@ func (s *Script) drawMessage(i int) *model.Message {
 		m.Times = m.Conduct.DrawTimes(c)
 	}
 	if m.Times == model.Always && m.LooksInnocent() && p.Config.OneAttempt && !p.Queue {
-		m.Times = c.Between(1, 8) // its attempts are not counted, so it must succeed at last
+		m.Times = c.Between(1, 8) // its attempts are not counted, so it must succeed some time
 	}
 	if !p.Has[plan.TroubleStuck] && m.Conduct == model.Sticks {
 		m.Conduct = model.FailsRetryable
@@ -89,16 +89,16 @@ func (s *Script) drawStep(m *model.Message) {
 	}
 }
 
-// drawFormer gives a message a former identity. Up to three messages share one, because the former derivation was
-// coarser.
+// drawFormer gives a message a previous identity. Up to three messages get the same one, as if the previous
+// rule for identities had distinguished fewer messages.
 func (s *Script) drawFormer(m *model.Message, i int) {
 	if s.Plan.Formers && m.Refused == "" && s.Random.Often(4) {
 		m.Former = "former/" + strconv.Itoa(i/3)
 	}
 }
 
-// makeForeign turns a message into a message of another consumer. A foreign message that is skipped may have the
-// identity of one of our messages.
+// makeForeign turns a message into a message of another consumer. If such messages are skipped, the message
+// may have the identity of a message of this consumer.
 func (s *Script) makeForeign(m *model.Message, i int) {
 	m.Refused, m.Foreign, m.Conduct, m.Times, m.Print = "foreign", true, model.Succeeds, 0, semel.Fingerprint{}
 	switch {
@@ -117,8 +117,8 @@ func (s *Script) otherContent(m *model.Message) *model.Message {
 	if o.Print.Version != 0 {
 		o.Print.Sum[2] = byte(2 + s.Random.Below(2))
 	}
-	// Its former identity may differ, too, unless followers wait: then the first message of an identity
-	// could be a conflict, and the next one would take its place.
+	// The previous identity may differ, too. The exception is Block: then the first message of an identity
+	// could be a conflict, and the next message would take its place.
 	if o.Former != "" && !s.Plan.Config.Block && s.Random.Flip() {
 		o.Former = "former/" + strconv.Itoa(s.Random.Below(1+len(s.Messages)/3))
 	}
@@ -126,7 +126,8 @@ func (s *Script) otherContent(m *model.Message) *model.Message {
 	return &o
 }
 
-// drawTwins publishes other contents of a message's identity. The first content often fails and is parked.
+// drawTwins publishes other contents for the identity of a message. The first content often fails and is
+// parked.
 func (s *Script) drawTwins(m *model.Message) {
 	c := s.Random
 	if !s.Plan.Twins || m.Refused != "" || !c.Chance(3) {
@@ -152,7 +153,7 @@ func (s *Script) publish(m *model.Message) {
 	l.Log = append(l.Log, &model.Delivery{Message: m, Lane: l})
 }
 
-// DrawKeys makes messages share keys, so that several rows of one key are parked.
+// DrawKeys gives several messages the same key, so that several rows of one key are parked.
 func (s *Script) DrawKeys() {
 	for _, m := range s.Messages {
 		if s.Plan.Operators > 0 {
@@ -161,7 +162,8 @@ func (s *Script) DrawKeys() {
 	}
 }
 
-// HasOtherContent reports whether another message has the same identity, or former identity, with other content.
+// HasOtherContent reports whether another message has the same identity, or the same previous identity, and
+// other content.
 func (s *Script) HasOtherContent(m *model.Message) bool {
 	for _, o := range s.Messages {
 		if (o.ID == m.ID || m.Former != "" && o.Former == m.Former) && !o.Foreign && o.Print != m.Print {
@@ -186,8 +188,8 @@ func (s *Script) Named(id string) bool {
 	return false
 }
 
-// TwoFormers reports whether another content of a message's identity has another former identity. For the previous
-// release these are two messages, and each may take effect.
+// TwoFormers reports whether another content of the same identity has another previous identity. In the
+// previous release these are two messages, and each may take effect.
 func (s *Script) TwoFormers(m *model.Message) bool {
 	return slices.ContainsFunc(s.Messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
 }

@@ -1,8 +1,7 @@
-// Command simulate runs the simulator over many seeds and reports what was
-// met. It exits with 1 if a law was broken or something was never reached. With the name of
-// a file it replays what a flight recorder wrote there (docs/internals/recorder.md); it exits with 1
-// if a law is broken or the machine of this build decides otherwise, and with 2 if the file
-// cannot be replayed.
+// Command simulate runs the simulator with many seeds and reports the coverage. The exit code is 1 if a law
+// was broken or a required situation was never reached. If the argument is the name of a file, simulate
+// replays the recording of a flight recorder in that file (docs/internals/recorder.md). Then the exit code is
+// 1 if a law is broken or the machine of this build decides otherwise, and 2 if the file cannot be replayed.
 package main
 
 import (
@@ -40,7 +39,7 @@ func main() {
 	os.Exit(many(*start, *seeds, *tries, plan.Mode(*mode)))
 }
 
-// findFirst prints the first seed that breaks the law, or any law if none is named.
+// findFirst prints the first seed that breaks a certain law, or any law if none is named.
 func findFirst(s sweep.Search) int {
 	f, found := sweep.First(simulator.Real, s)
 	if !found {
@@ -63,7 +62,7 @@ func one(seed uint64, history bool, tries int) int {
 	return 0
 }
 
-// explain prints a failing seed and its short form.
+// explain prints the run of a failing seed, and a shorter run that fails in the same way.
 func explain(seed uint64, tries int) {
 	long := simulator.Run(seed, simulator.Real, true)
 	fmt.Printf("seed %d breaks %v\nthe end of its history:\n%s", seed, long.Broken, simulator.Tail(long.History, 30))
@@ -71,7 +70,7 @@ func explain(seed uint64, tries int) {
 	fmt.Printf("short form, of %d decisions, breaks %v:\n%s\n", size, short.Broken, short.History)
 }
 
-// many runs consecutive seeds and prints a report. Only a long run must reach everything.
+// many runs consecutive seeds and prints a report. Only a long run must reach every required situation.
 func many(start uint64, seeds, tries int, mode plan.Mode) int {
 	s := sweep.Run(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/recording"
 )
 
-// replay passes a recording to this build's machine and reports the result.
+// replay passes a recording to the machine of this build and prints the result.
 func replay(name string, history bool) int {
 	in, err := os.Open(name)
 	if err != nil {

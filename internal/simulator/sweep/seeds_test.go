@@ -2,6 +2,6 @@
 
 package sweep
 
-// seeds is the number of seeds for the laws' tests. With the race detector, which has little to find here, they
-// take several times as long; make test runs the long sequence without it.
+// seeds is the number of seeds in the tests of laws. The race detector makes the tests several times slower
+// and finds little here; `make test` also runs more seeds without it.
 const seeds = 3000

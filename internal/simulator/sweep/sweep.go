@@ -18,12 +18,12 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Summary is the result of many seeds.
+// Summary is the result of running many seeds.
 type Summary struct {
 	Seeds    int
 	Start    uint64
 	Coverage trace.Coverage
-	// Failures are the seeds that broke a law, ascending.
+	// Failures has the seeds that broke a law, in ascending order.
 	Failures []Failure
 	Took     time.Duration
 
@@ -37,7 +37,7 @@ type Failure struct {
 	Broken *simulator.Violation
 }
 
-// Run runs as many seeds as seeds says, the first ones from start that have the mode, on all processors.
+// Run runs seeds seeds on all processors: the first ones from start on that have the mode.
 func Run(start uint64, seeds int, mode plan.Mode, make simulator.Maker) *Summary {
 	all := []uint64{}
 	for seed := start; len(all) < seeds; seed++ {
@@ -130,13 +130,14 @@ func (s *Summary) Examples() []Failure {
 type Search struct {
 	Start uint64
 	Seeds int
-	// Mode, if not empty, selects the seeds that have it. Law, if not empty, is the only law that counts.
+	// Mode, if not empty, limits the search to seeds of this mode. Law, if not empty, limits the search to
+	// this law.
 	Mode plan.Mode
 	Law  string
 }
 
-// First returns the smallest seed that breaks the law. First runs a few seeds at a time at first, because most
-// faults are found soon, and more at a time later.
+// First returns the smallest seed that breaks the law. At first it runs few seeds at a time, because most
+// faults are found soon; later it runs more.
 func First(make simulator.Maker, s Search) (Failure, bool) {
 	chunk, end := 4, s.Start+uint64(s.Seeds)
 	for next := s.Start; next < end; chunk = min(2*chunk, 64) {

@@ -1,16 +1,16 @@
 package trace
 
 import (
-	_ "embed" // for required.txt
+	_ "embed" // needed for required.txt
 	"strings"
 
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Coverage counts what happened in runs, by kind and name.
+// Coverage has the number of occurrences in runs, by kind and name.
 type Coverage map[string]map[string]int64
 
-// Add counts one occurrence of a name.
+// Add counts one occurrence.
 func (c Coverage) Add(kind, name string) {
 	if c[kind] == nil {
 		c[kind] = map[string]int64{}
@@ -18,7 +18,7 @@ func (c Coverage) Add(kind, name string) {
 	c[kind][name]++
 }
 
-// AddStep counts an event, the actions of the machine, and how they ended deliveries and claims.
+// AddStep counts an event, the actions of the machine, and how these actions end deliveries and claims.
 func (c Coverage) AddStep(e machine.Event, actions []machine.Action) {
 	c.Add("event", eventName(e))
 	for _, a := range actions {
@@ -34,7 +34,7 @@ func (c Coverage) AddStep(e machine.Event, actions []machine.Action) {
 	}
 }
 
-// Merge adds d's counts.
+// Merge adds the counts of d.
 func (c Coverage) Merge(d Coverage) {
 	for kind, names := range d {
 		if c[kind] == nil {
@@ -46,14 +46,14 @@ func (c Coverage) Merge(d Coverage) {
 	}
 }
 
-// required lists what a long run of seeds must reach, a kind and a name on each line: fault points, faults, every
-// form of each event and action, endings of deliveries, and transitions (how an entry was marked, the verdict of the
-// store, and the end of its flight). Names that are too rare to be certain are not required.
+// required lists what a long run must reach. Each line has a kind and a name: fault points, faults, every form
+// of each event and action, endings of deliveries, and transitions. A transition is the outcome of an entry,
+// the verdict of the store, and the end of the batch. Names that are too rare to be certain are not required.
 //
 //go:embed required.txt
 var required string
 
-// Unreached returns the required names that c has not counted.
+// Unreached returns the required names that did not occur in c.
 func (c Coverage) Unreached() (names []string) {
 	for line := range strings.Lines(required) {
 		line = strings.TrimSpace(line)
@@ -64,7 +64,7 @@ func (c Coverage) Unreached() (names []string) {
 	return names
 }
 
-// Laws returns the laws that a long run of seeds must test.
+// Laws returns the laws that a long run must test.
 func Laws() (laws []string) {
 	for line := range strings.Lines(required) {
 		if law, is := strings.CutPrefix(strings.TrimSpace(line), "law: "); is {

@@ -1,2 +1,2 @@
-// Package trace names the events of a simulated run, for its history and for the coverage of many runs.
+// Package trace gives the events and actions of a simulated run their names in histories and in the coverage.
 package trace

@@ -20,7 +20,8 @@ func (h *History) Line(now time.Duration, format string, args ...any) {
 	h.Text.WriteByte('\n')
 }
 
-// Step writes an event and the actions of the machine. whose names the process, if there are several.
+// Step writes an event and the resulting actions of the machine. whose is a prefix that names the process;
+// empty if there is only one.
 func (h *History) Step(now time.Duration, whose string, e machine.Event, actions []machine.Action) {
 	h.Line(now, "%s%s", whose, showEvent(e))
 	for _, a := range actions {
@@ -154,7 +155,7 @@ func Action(a machine.Action) string {
 	}
 }
 
-// showQuiet returns the text of actions that use neither store nor broker.
+// showQuiet returns the text of an action that uses neither the store nor the broker.
 func showQuiet(a machine.Action) string {
 	switch a := a.(type) {
 	case machine.ClaimRows:

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The names in histories and in the coverage.
+// Names in histories and in the coverage.
 var (
 	AsNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
 		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered",
@@ -27,7 +27,7 @@ var (
 	PhaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 
-// Word returns the word for a value, or the number of the value if there is no word.
+// Word returns the word for a value. If there is no word, it returns the number.
 func Word[N ~uint8](words []string, n N) string {
 	if int(n) < len(words) && (n == 0 || words[n] != "") {
 		return words[n]
@@ -174,7 +174,7 @@ func doneName(a machine.Done) string {
 	}
 }
 
-// ClaimWord returns the prefix for the name of an entry that is a claim, "" for other entries.
+// ClaimWord returns a prefix for the name of an entry: "claim, " for a claim, empty for other entries.
 func ClaimWord(e machine.Entry) string {
 	if e.Item.Claim != nil {
 		return "claim, "

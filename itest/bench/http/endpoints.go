@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// startPython starts the example's server on a free port.
+// startPython starts the HTTP server of examples/python-effects on a free port.
 func startPython(ctx context.Context) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +46,8 @@ func startPython(ctx context.Context) (url string, stop func(), err error) {
 	return "http://127.0.0.1:" + port + "/transfer", stop, nil
 }
 
-// startInstant starts an endpoint in this process that answers like the Python server.
+// startInstant starts an HTTP endpoint in this process. It answers at once with the same answers as the
+// Python server.
 func startInstant() (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +72,8 @@ func answer(to http.ResponseWriter, r *http.Request) {
 		t.From, -t.Amount, t.To, t.Amount, t.To, t.Text)
 }
 
-// load calls the endpoint once for each message, with InFlight calls at a time, and returns the
-// answers per second.
+// load calls the endpoint once for each message, with InFlight calls at the same time. It returns the number
+// of answers per second.
 func (w *world) load(ctx context.Context, url string) (float64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()

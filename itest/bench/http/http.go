@@ -1,16 +1,16 @@
 //go:build unix
 
-// Package http measures what a handler behind HTTP costs whose answers are effects. Four
-// contestants take turns on PostgreSQL:
+// Package http measures the cost of a handler that is an HTTP endpoint and whose answers contain effects.
+// Four contestants run on PostgreSQL in turns:
 //
-//   - the server of examples/python-effects under a load generator that does nothing else,
-//   - the same server under `semel run`, with as many requests in flight and twice as many
-//     workers, since a worker whose answer is being committed has no request in flight,
+//   - the server of examples/python-effects under a load generator that only calls the server,
+//   - the same server under `semel run`, with the same number of requests in flight. Here there are
+//     twice as many workers, because a worker whose answer is being committed has no request in flight,
 //   - an endpoint in Go that answers at once, under `semel run`,
-//   - the same statements as SQL in a policy, one transaction for each message.
+//   - the same statements as SQL in a policy, with one transaction for each message.
 //
-// The time of a turn through Semel is that between its first and its last written row, without
-// the start of the process.
+// A run of Semel is measured from its first to its last written row, so the start of the process does not
+// count.
 package http
 
 import (
@@ -25,18 +25,17 @@ import (
 
 // Bench is the configuration of a run.
 type Bench struct {
-	Rounds   int  `flag:"how often the contestants take turns"`
-	Messages int  `flag:"messages of a turn"`
+	Rounds   int  `flag:"number of rounds"`
+	Messages int  `flag:"messages in a run"`
 	InFlight int  `flag:"requests in flight, and workers of the SQL handler"`
-	Lease    bool `flag:"claim each message for its call, as for an endpoint with effects of its own; otherwise it only answers (pure)"`
+	Lease    bool `flag:"claim each message for its call (strategy lease); without it the endpoint is declared pure"`
 }
 
-// Room offers the measurement.
+// Room returns the entry of this measurement for the proof command.
 func Room() proof.Room {
 	return &proof.Form[Bench, *turns.Rates]{Title: "http", Within: time.Hour, Sizes: Bench{Rounds: 11, Messages: 12000, InFlight: 32}, Prove: Bench.Run}
 }
 
-// The contestants.
 const (
 	bare    = "Python's server, under a bare load generator"
 	python  = "Python's server, through Semel"
@@ -44,7 +43,7 @@ const (
 	asSQL   = "the same statements as SQL, a transaction a message"
 )
 
-// Run lets the contestants take turns.
+// Run runs all contestants in turns and returns their rates.
 func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	w := &world{Bench: p, t: s.T, server: services.StartPostgres(s.T, services.Options{}), folder: s.Folder}
 	var err error

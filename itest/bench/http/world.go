@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world is where the contestants take turns.
+// world has the database server, the files and the settings of a measurement.
 type world struct {
 	Bench
 	t              testing.TB
@@ -25,13 +25,13 @@ type world struct {
 	folder, binary string
 }
 
-// database is the name of the database that each turn makes anew.
+// database is the name of the database that is created again for each run.
 const database = "bank"
 
-// accounts is the number of accounts, large enough that two transfers rarely lock the same one.
+// accounts is the number of accounts. It is so large that two transfers rarely lock the same account.
 const accounts = 10_000
 
-// transfer is the body of message i.
+// transfer returns the body of message i.
 func transfer(i int) string {
 	return fmt.Sprintf(`{"from":"account-%d","to":"account-%d","amount":%d,"text":"transfer %d"}`, i*7919%accounts, (i*7919+5000)%accounts, i%90+1, i)
 }
@@ -52,8 +52,8 @@ consumers:
     workers: %d
 `
 
-// claimed is the first part of a consumer that claims each message before its call; pure is that
-// of a consumer whose endpoint changes nothing.
+// claimed is the first part of a policy whose consumer claims each message before the call. pure is the first
+// part for an endpoint that changes nothing itself.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
@@ -86,8 +86,7 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// through runs semel over all messages in a database of its own, and returns the bookings per
-// second.
+// through runs semel over all messages in a new database. It returns the transfers per second.
 func (w *world) through(ctx context.Context, policy string) (rate float64, err error) {
 	services.Exec(w.t, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.t, w.server.DSN(), "create database "+database)
@@ -103,8 +102,7 @@ func (w *world) through(ctx context.Context, policy string) (rate float64, err e
 	return w.booked(ctx, dsn)
 }
 
-// booked returns the transfers per second that took effect, and an error unless each of them took
-// effect once.
+// booked checks that each transfer took effect once, and returns the transfers per second.
 func (w *world) booked(ctx context.Context, dsn string) (rate float64, err error) {
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -128,7 +126,7 @@ func (w *world) write(name, text string) error {
 	return os.WriteFile(filepath.Join(w.folder, name), []byte(text), 0o600)
 }
 
-// files writes the files that all turns through Semel read.
+// files writes the files that all runs of semel read.
 func (w *world) files() error {
 	var lines strings.Builder
 	for i := range w.Messages {
@@ -137,9 +135,9 @@ func (w *world) files() error {
 	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
 }
 
-// behind returns the policy for an endpoint. With pure there are twice as many workers as calls at
-// once: while some wait for the store, the endpoint has as many requests in flight as under
-// the bare load.
+// behind returns the policy for an endpoint. Without leases there are twice as many workers as concurrent
+// calls. While some workers wait for the store, the endpoint still has as many requests in flight as under
+// the load generator.
 func (w *world) behind(url string) string {
 	if w.Lease {
 		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)
@@ -147,5 +145,5 @@ func (w *world) behind(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements returns the policy with the same statements in SQL.
+// asStatements returns the policy in which the same statements are SQL.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

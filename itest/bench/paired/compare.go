@@ -13,29 +13,29 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// Reading is the result of one run for one row: the figure to compare, and further figures.
+// Reading is the result of one run for one row. Main is the value to compare. Beside has further values.
 type Reading struct {
 	Main   float64
 	Beside []float64
 }
 
-// Sample is the result of one run, by row.
+// Sample has the results of one run by the name of the row.
 type Sample map[string]Reading
 
-// Measure makes one run.
+// Measure measures once and returns the results.
 type Measure func(context.Context) (Sample, error)
 
-// Round is one run of the base, of the current tree, and of the base again.
+// Round has the results of three runs: the base, the current tree, and the base again.
 type Round struct{ First, Present, Again Sample }
 
-// Comparison is the result of all rounds.
+// Comparison has the results of all rounds.
 type Comparison struct {
 	Rounds  []Round
 	Elapsed time.Duration
 }
 
-// Compare measures this number of rounds and reports its progress. If it returns an error, it
-// also returns the rounds before the error.
+// Compare measures the given number of rounds and reports its progress. If it returns an error, it also
+// returns the rounds that were complete before the error.
 func Compare(ctx context.Context, rounds int, base, present Measure, progress io.Writer) (c Comparison, err error) {
 	if rounds < 1 {
 		return c, fmt.Errorf("%d rounds: at least 1", rounds)
@@ -61,7 +61,7 @@ func Compare(ctx context.Context, rounds int, base, present Measure, progress io
 	return c, nil
 }
 
-// Rows returns the rows that every run has measured, sorted.
+// Rows returns the names of the rows that every run has measured, sorted.
 func (c Comparison) Rows() []string {
 	if len(c.Rounds) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (c Comparison) Rows() []string {
 	return slices.Sorted(maps.Keys(common))
 }
 
-// Alone returns the rows that only some runs have measured, sorted.
+// Alone returns the names of the rows that only some runs have measured, sorted.
 func (c Comparison) Alone() []string {
 	alone := Sample{}
 	for _, s := range c.samples() {
@@ -92,17 +92,17 @@ func (c Comparison) samples() (all []Sample) {
 	return all
 }
 
-// Result is the result for one row.
+// Result is the comparison of one row.
 type Result struct {
 	Base, Present bench.Quartiles
-	// Ratio is the current figure divided by the mean of the base's two runs. Itself is the
-	// base's second figure divided by its first. Both have one value for each round.
+	// Ratio is the value of the current tree divided by the mean of the base's two values. Itself is the
+	// base's second value divided by its first value. Both have one value for each round.
 	Ratio, Itself bench.Quartiles
-	// BesideBase and BesidePresent are the medians of the further figures.
+	// BesideBase and BesidePresent are the medians of the further values.
 	BesideBase, BesidePresent []float64
 }
 
-// Of returns the result of a row that every run has measured.
+// Of returns the result of a row. Every run must have measured the row.
 func (c Comparison) Of(row string) (r Result) {
 	var base, present, ratio, itself []float64
 	for _, round := range c.Rounds {
@@ -124,14 +124,14 @@ func (c Comparison) Of(row string) (r Result) {
 	return r
 }
 
-// Differs returns the difference between runs of equal code in the middle half of the rounds.
+// Differs returns how much two runs of the same code differ, in the middle half of the rounds.
 func (r Result) Differs() float64 {
 	return max(math.Abs(r.Itself.Lower-1), math.Abs(r.Itself.Upper-1))
 }
 
-// Change returns how much larger the current figure is than the base's. Change returns zero if
-// equal code differs as much, or if the middle half of the rounds contains both larger and
-// smaller figures.
+// Change returns by which fraction the value of the current tree is larger than the value of the base. It
+// returns zero if two runs of the same code differ as much. It also returns zero if the middle half of the
+// rounds has both larger and smaller values.
 func (r Result) Change() float64 {
 	change := r.Ratio.Median - 1
 	if math.Abs(change) <= r.Differs() || r.Ratio.Lower <= 1 && r.Ratio.Upper >= 1 {

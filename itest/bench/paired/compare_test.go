@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// scripted are the figures of one tree, in the order of runs.
+// scripted returns a Measure that returns these values, one for each run.
 func scripted(name string, log *[]string, figures ...float64) Measure {
 	next := 0
 	return func(context.Context) (Sample, error) {
@@ -24,7 +24,7 @@ func scripted(name string, log *[]string, figures ...float64) Measure {
 
 func TestTheBaseIsMeasuredBeforeAndAfterThePresent(t *testing.T) {
 	var turns []string
-	// The machine slows down: each run takes longer than the one before.
+	// In this test the machine becomes slower: each run takes longer than the run before.
 	c, err := Compare(t.Context(), 2, scripted("base", &turns, 100, 200, 400, 800), scripted("present", &turns, 150, 600), io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAComparisonOfNothingIsAnError(t *testing.T) {
 	}
 }
 
-// verdictOf returns the verdict for rounds of base, current tree and base again.
+// verdictOf returns the table's verdict for rounds with the values of base, current tree, and base again.
 func verdictOf(table Table, rounds ...[3]float64) string {
 	var c Comparison
 	for _, r := range rounds {

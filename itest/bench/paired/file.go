@@ -20,12 +20,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// FileTable describes runs of the binary over a file.
+// FileTable has the columns for runs of the binary over a file.
 var FileTable = Table{Row: "cores", Main: Column{"messages /s", "%.0f"}, More: true,
 	Beside: []Column{{"MB/s", "%.1f"}, {"µs of processor a message", "%.1f"}, {"resident MB", "%.0f"}}}
 
-// FileRun measures a run of the binary over a file of webhooks into SQLite. The run ends at the
-// end of the file.
+// FileRun measures a run of the binary that applies a file of webhooks to SQLite.
 type FileRun struct {
 	Input file.Input
 	// Folder is the folder for all files.
@@ -35,7 +34,7 @@ type FileRun struct {
 	size  int64
 }
 
-// The names of the consumer, of the input and of the outputs of a run.
+// Names of the consumer, of the input and of the outputs of a run.
 const (
 	fileConsumer = "counter"
 	fileInput    = "webhooks.jsonl"
@@ -68,7 +67,7 @@ consumers:
 const fileSetup = `create table events (type text not null, action text, sender text, repository text) strict;
 `
 
-// Prepare writes the input and returns its size in bytes.
+// Prepare writes the input and the policy. It returns the size of the input in bytes.
 func (f *FileRun) Prepare() (size int64, err error) {
 	for name, text := range map[string]string{filePolicy: filePolicyText, "setup.sql": fileSetup} {
 		if err := os.WriteFile(filepath.Join(f.Folder, name), []byte(text), 0o644); err != nil {
@@ -79,12 +78,12 @@ func (f *FileRun) Prepare() (size int64, err error) {
 	return f.size, err
 }
 
-// BuildFile builds the binary of a tree.
+// BuildFile builds the binary of a source tree.
 func BuildFile(ctx context.Context, tree, to string) error {
 	return history.Go(ctx, tree, "build", "-o", to, "./cmd/semel")
 }
 
-// Measure runs a binary over the input, once for each number of cores.
+// Measure returns a Measure that runs a binary over the input, once for each number of cores.
 func (f *FileRun) Measure(binary string) Measure {
 	return func(ctx context.Context) (Sample, error) {
 		s := Sample{}
@@ -102,7 +101,7 @@ func (f *FileRun) Measure(binary string) Measure {
 func coresName(cores int) string { return fmt.Sprintf("GOMAXPROCS=%d", cores) }
 
 func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading, err error) {
-	for _, end := range []string{"", "-wal", "-shm"} { // files of the previous run
+	for _, end := range []string{"", "-wal", "-shm"} { // remove the files of the previous run
 		if err := os.RemoveAll(filepath.Join(f.Folder, fileDatabase+end)); err != nil {
 			return r, err
 		}
@@ -127,7 +126,7 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 	}}, nil
 }
 
-// complete returns an error if the counts that a run printed are wrong.
+// complete returns an error if the counts in the output of a run are wrong.
 func (f *FileRun) complete(printed []byte) error {
 	var summary struct{ Consumers map[string]semel.Counts }
 	if err := json.Unmarshal(printed, &summary); err != nil {
@@ -140,21 +139,20 @@ func (f *FileRun) complete(printed []byte) error {
 	return nil
 }
 
-// resident returns the maximum memory of a process in MB, or 0 if the system does not report
-// it.
+// resident returns the maximum memory of a process in MB. It returns 0 if the system does not report it.
 func resident(state *os.ProcessState) float64 {
 	usage, is := state.SysUsage().(*syscall.Rusage)
 	if !is {
 		return 0
 	}
-	if runtime.GOOS == "darwin" { // which counts bytes, others kilobytes
+	if runtime.GOOS == "darwin" { // macOS reports bytes, other systems kilobytes
 		return float64(usage.Maxrss) / 1e6
 	}
 	return float64(usage.Maxrss) * 1024 / 1e6
 }
 
-// Cores returns, for each round, how many times as fast the second row is as the first: for the
-// base and for the current tree.
+// Cores divides the speed with `other` cores by the speed with `one` core in each round, and returns the
+// quartiles for the base and for the current tree.
 func (c Comparison) Cores(one, other int) (base, present bench.Quartiles) {
 	var earlier, now []float64
 	ratio := func(s Sample) float64 { return s[coresName(other)].Main / s[coresName(one)].Main }

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// binary is a script that stands in for semel. It is run over ten deliveries of three messages.
+// binary returns a Measure of a script that takes the place of semel. The input has ten deliveries of three
+// messages.
 func binary(t *testing.T, script string) Measure {
 	t.Helper()
 	run := FileRun{Folder: t.TempDir(), Cores: []int{1, 2}, Input: file.Input{Webhooks: webhooks.MadeUp(5, 100), Deliveries: 10, IDs: 3, Seed: 1}}

@@ -13,22 +13,22 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// GoTable describes Go benchmarks.
+// GoTable has the columns for Go benchmarks.
 var GoTable = Table{Row: "benchmark", Main: Column{"ns", "%.0f"}, Beside: []Column{{"allocations", "%.2f"}, {"bytes", "%.0f"}}}
 
-// GoBenchmarks are the benchmarks of one package in two trees.
+// GoBenchmarks are the Go benchmarks of one package, measured in two trees.
 type GoBenchmarks struct {
-	// Package is the folder in both trees. In a tree where this folder has no tests, the
-	// benchmarks are in the root folder, their earlier place.
+	// Package is the folder of the package in both trees. If this folder has no tests in a tree, the
+	// benchmarks of the root folder are used, where they were in earlier commits.
 	Package string
-	// Pattern selects benchmarks like `go test -bench`. An empty pattern selects all
-	// benchmarks that both trees have.
+	// Pattern selects benchmarks like `go test -bench`. With an empty pattern, all benchmarks that exist in
+	// both trees are selected.
 	Pattern string
-	// Time is the duration of each, like `go test -benchtime`.
+	// Time is the duration of each benchmark, like `go test -benchtime`.
 	Time string
 }
 
-// Build builds the test binaries of both trees into a folder.
+// Build builds the test binaries of both trees in a folder.
 func (g GoBenchmarks) Build(ctx context.Context, folder, baseTree, presentTree string) (base, present Measure, err error) {
 	earlier, err := g.build(ctx, baseTree, filepath.Join(folder, "base.test"))
 	if err != nil {
@@ -47,7 +47,7 @@ func (g GoBenchmarks) Build(ctx context.Context, folder, baseTree, presentTree s
 	return earlier.measure(pattern, g.Time), now.measure(pattern, g.Time), nil
 }
 
-// testBinary is a compiled test package and the working directory that its tests expect.
+// testBinary is a compiled test package, with the working directory that its tests need.
 type testBinary struct{ path, folder string }
 
 func (g GoBenchmarks) build(ctx context.Context, tree, to string) (testBinary, error) {
@@ -69,7 +69,7 @@ func (b testBinary) run(ctx context.Context, flags ...string) (string, error) {
 	return string(printed), err
 }
 
-// common returns a pattern for the benchmarks that both trees have.
+// common returns a pattern that selects the benchmarks that exist in both trees.
 func common(ctx context.Context, one, other testBinary) (string, error) {
 	var lists [2][]string
 	for i, b := range []testBinary{one, other} {
@@ -98,8 +98,8 @@ func (b testBinary) measure(pattern, time string) Measure {
 	}
 }
 
-// parseGo parses the output of Go benchmarks. A figure for each message takes precedence over
-// one for each operation.
+// parseGo parses the output of Go benchmarks. If a benchmark reports a value per message, parseGo uses it in
+// place of the value per operation.
 func parseGo(printed string) (Sample, error) {
 	s := Sample{}
 	for line := range strings.Lines(printed) {
@@ -125,7 +125,7 @@ func parseGo(printed string) (Sample, error) {
 			return values[unit+"/op"]
 		}
 		name := strings.TrimPrefix(strings.TrimSuffix(words[0], fmt.Sprintf("-%d", runtime.GOMAXPROCS(0))), "Benchmark")
-		if !strings.HasSuffix(name, "-missing") { // which only says what is missing
+		if !strings.HasSuffix(name, "-missing") { // "-missing" only reports that a value is not available
 			s[name] = Reading{Main: of("ns"), Beside: []float64{of("allocs"), of("B")}}
 		}
 	}

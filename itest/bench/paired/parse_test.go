@@ -64,7 +64,7 @@ func TestALentFolderTakesThePlaceOfTheOthers(t *testing.T) {
 	}
 }
 
-// tree writes a module with one test file in a folder.
+// tree writes a module with one test file into a folder.
 func tree(t *testing.T, folder, text string) string {
 	t.Helper()
 	top := t.TempDir()
@@ -88,7 +88,7 @@ func benchmark(name string) string {
 }
 
 func TestBenchmarksThatBothTreesHaveAreMeasured(t *testing.T) {
-	earlier := tree(t, ".", benchmark("Engine")+benchmark("Gone")) // all lay in the root
+	earlier := tree(t, ".", benchmark("Engine")+benchmark("Gone")) // in earlier commits all benchmarks were in the root folder
 	now := tree(t, "consumer", benchmark("Engine")+benchmark("New"))
 	base, present, err := GoBenchmarks{Package: "./consumer", Time: "10x"}.Build(t.Context(), t.TempDir(), earlier, now)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Column is the name of a figure and the format of its values.
+// Column is the name of a value and the format in which it is printed.
 type Column struct{ Name, Format string }
 
-// Table describes the figures of a comparison.
+// Table describes the columns of a comparison.
 type Table struct {
-	// Row is the name of the rows' column, Main the figure to compare. More is set if larger
-	// figures are better.
+	// Row is the header of the column with the rows' names. Main is the value to compare. More is true if
+	// larger values are better.
 	Row    string
 	Main   Column
 	More   bool
@@ -48,7 +48,7 @@ func (t Table) row(b *strings.Builder, name string, r Result) {
 	b.WriteString("\n")
 }
 
-// verdict says whether the current tree is better or worse by more than the noise.
+// verdict says whether the current tree is better or worse than the base by more than the noise.
 func (t Table) verdict(r Result) string {
 	change := r.Change()
 	switch {

@@ -1,10 +1,9 @@
-// Package river compares the inbox with River, a queue for Go on PostgreSQL, in one run on one
-// server. Both enqueue the same jobs and work on them; each job inserts one row. The time
-// includes enqueueing.
+// Package river compares Semel's inbox with River, a job queue for Go on PostgreSQL, on the same server. Both
+// enqueue the same jobs and process them. Each job inserts one row. The measured time includes enqueueing.
 //
-// If each job has its own transaction, River completes it with JobCompleteTx, so that effect
-// and completion are one commit, as with Semel. By default River completes jobs in batches
-// after their effects; a crash between the two repeats the effect. The package measures this
+// If each job has its own transaction, River completes the job with JobCompleteTx. Effect and completion are
+// then one commit, as with Semel. By default River completes jobs in batches after their effects. If the
+// process crashes between effect and completion, the effect happens again. The package measures this mode
 // too.
 package river
 
@@ -21,19 +20,18 @@ import (
 
 // Bench is the configuration of a run.
 type Bench struct {
-	Rounds       int `flag:"how often the contestants take turns"`
-	Jobs         int `flag:"jobs of a turn"`
-	Workers      int `flag:"Semel's workers where a job has a transaction of its own; on two cores fewer and more were slower"`
-	RiverWorkers int `flag:"River's workers; on two cores fewer and more were slower"`
-	Insert       int `flag:"jobs enqueued in a transaction, on each side"`
+	Rounds       int `flag:"number of rounds"`
+	Jobs         int `flag:"jobs in a run"`
+	Workers      int `flag:"Semel's workers if each job has its own transaction; on two cores the default is the fastest"`
+	RiverWorkers int `flag:"River's workers; on two cores the default is the fastest"`
+	Insert       int `flag:"jobs enqueued in one transaction, for River and Semel"`
 }
 
-// Room offers the measurement.
+// Room returns the entry of this measurement for the proof command.
 func Room() proof.Room {
 	return &proof.Form[Bench, *turns.Rates]{Title: "river", Within: time.Hour, Sizes: Bench{Rounds: 11, Jobs: 5000, Workers: 16, RiverWorkers: 24, Insert: 500}, Prove: Bench.Run}
 }
 
-// The contestants.
 const (
 	riverTx      = "River, JobCompleteTx, a transaction a job"
 	semelTx      = "Semel, a transaction a job"
@@ -42,7 +40,7 @@ const (
 	riverBatches = "River, completed in batches, apart from the effect"
 )
 
-// Run lets the contestants take turns.
+// Run runs all contestants in turns and returns their rates.
 func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	config, err := pgxpool.ParseConfig(services.StartPostgres(s.T, services.Options{}).DSN())
 	if err != nil {
@@ -73,7 +71,7 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	return r, r.AddServer(ctx, config.ConnString())
 }
 
-// turn works on all jobs once, on empty tables.
+// turn returns a contestant that starts with empty tables and processes all jobs once.
 func (w *world) turn(name string, do func(context.Context) error) turns.Turn {
 	return turns.Turn{Name: name, Rate: func(ctx context.Context) (float64, error) {
 		if err := w.clear(ctx); err != nil {

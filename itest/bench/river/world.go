@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// job is the job that both work on.
+// job is the job that both systems process.
 type job struct {
 	Number int `json:"number"`
 }
@@ -27,10 +27,10 @@ type job struct {
 // Kind implements river.JobArgs.
 func (job) Kind() string { return "effect" }
 
-// effect is the statement of each job.
+// effect is the statement that each job runs.
 const effect = "insert into effects (job) values ($1)"
 
-// world has the tables of both, in one database.
+// world is a database with the tables of both systems.
 type world struct {
 	Bench
 	pool  *pgxpool.Pool
@@ -83,7 +83,7 @@ func (w *world) inTx(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, w.pool, do)
 }
 
-// worker is River's handler.
+// worker is River's handler. It runs the effect of a job.
 type worker struct {
 	river.WorkerDefaults[job]
 	w  *world
@@ -105,7 +105,8 @@ func (k *worker) Work(ctx context.Context, j *river.Job[job]) error {
 	})
 }
 
-// river enqueues and works with River, as fast as its settings allow.
+// river enqueues and processes all jobs with River, with settings for the highest speed. tx selects
+// JobCompleteTx.
 func (w *world) river(ctx context.Context, tx bool) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{w: w, tx: tx})
@@ -143,8 +144,8 @@ func (w *world) river(ctx context.Context, tx bool) error {
 	return client.Stop(ctx)
 }
 
-// semel enqueues with Accept and works with Work: each job in its own transaction, or several
-// together. With queued, the statements are sent with the commit.
+// semel enqueues the jobs with Accept and processes them with Work. most is the maximum number of jobs in a
+// transaction. With queued, the statements are sent together with the commit.
 func (w *world) semel(ctx context.Context, queued bool, most, workers int) error {
 	config := consumer.Config{Name: "effects", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), Strategy: consumer.StrategyInbox,
 		Workers: workers, Batch: consumer.BatchLimits{MaxSize: most}, Logger: slog.New(slog.DiscardHandler)}
@@ -174,7 +175,7 @@ func (w *world) semel(ctx context.Context, queued bool, most, workers int) error
 	return c.Work(ctx)
 }
 
-// accept enqueues the jobs, several in one transaction.
+// accept enqueues all jobs, several in each transaction.
 func (w *world) accept(ctx context.Context, c *consumer.Consumer[pgx.Tx]) error {
 	for at := 0; at < w.Jobs; at += w.Insert {
 		var some []*semel.Message

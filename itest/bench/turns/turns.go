@@ -1,4 +1,4 @@
-// Package turns measures contestants that take turns, and reports their rates.
+// Package turns runs the contestants of a measurement in turns and reports their rates.
 package turns
 
 import (
@@ -16,21 +16,21 @@ import (
 
 // Turn is one contestant of a measurement.
 type Turn struct {
-	// Name is its row in the report.
+	// Name is the contestant's row in the report.
 	Name string
-	// Rate does the work and returns how much work was done in a second.
+	// Rate does the work and returns the amount of work per second.
 	Rate func(context.Context) (float64, error)
 }
 
-// Rates is the report of a measurement. As a proof.Ledger it never has faults: people judge its
-// figures.
+// Rates is the report of a measurement. It implements proof.Ledger and never has faults, because people judge
+// the rates.
 type Rates struct {
 	proof.Fields
 	by map[string][]float64
 }
 
-// Take runs every contestant once in each round, in a random order. The report describes the
-// machine and has the quartiles of each contestant's rates in this format.
+// Take runs every contestant once in each round, in a random order. The report describes the machine and has
+// the quartiles of each contestant's rates. format is the format of a rate.
 func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
 	r := &Rates{by: map[string][]float64{}}
 	commit, err := history.Commit(ctx, "")
@@ -57,7 +57,7 @@ func Take(ctx context.Context, say func(format string, args ...any), rounds int,
 	return r, nil
 }
 
-// AddRatio adds the quartiles of one contestant's rates to another's, round by round.
+// AddRatio divides one contestant's rate by another's in each round, and adds the quartiles to the report.
 func (r *Rates) AddRatio(name, of, to, format string) {
 	var all []float64
 	for i := range r.by[of] {
@@ -66,7 +66,7 @@ func (r *Rates) AddRatio(name, of, to, format string) {
 	r.Add(name, bench.QuartilesOf(all).Text(format))
 }
 
-// AddServer adds the version of the PostgreSQL server at dsn.
+// AddServer adds the version of the PostgreSQL server to the report.
 func (r *Rates) AddServer(ctx context.Context, dsn string) error {
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Labels that an alert has or does not have. A value of a store is reported by each of its processes and names none; a
-// value of a process names it, so that an operator can find it.
+// Labels that an alert must have or must not have. Each process reports the values of a store, so an alert
+// about a store names no process. An alert about a process must name it, so that an operator can find the
+// process.
 const (
 	ofConsumer = `consumer="billing",store="",instance=""`
 	ofStored   = `consumer="billing",store="shop",instance=""`
@@ -18,12 +19,13 @@ const (
 	ofSampler  = `store="shop",instance=~"a|b"`
 )
 
-// edge is the threshold of a rule. With "at" in the place of V, the values of two processes never fire the alert; with
-// "above" it fires after the given number of minutes, and not earlier.
+// edge is the threshold of a rule. In figures, "V" is replaced by a value. With the value `at` in two
+// processes, the alert must never fire. With the value `above`, the alert must fire after the given number of
+// minutes and not earlier.
 type edge struct {
 	alert, of string
-	figures   []string // "V" is the tested value
-	// rest is the value of a run without faults.
+	figures   []string // "V" is replaced by the tested value
+	// rest is the value in a run without faults.
 	rest, at, above string
 	hold            int
 }
@@ -39,7 +41,8 @@ var edges = []edge{
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="IN_PROGRESS"} V`}, "0", "900", "901", 5},
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="FAILED_RETRYABLE"} V`}, "0", "900", "901", 5},
 	{"SemelGap", ofStored, []string{`semel_store_gap_oldest_seconds{store="shop",consumer="billing"} V`}, "0", "900", "901", 5},
-	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15}, // of two processes, which have different partitions
+	// lag of each of two processes, which have different partitions
+	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15},
 	{"SemelUnsettled", ofConsumer, []string{`semel_unsettled_oldest_seconds{consumer="billing"} V`}, "0", "600", "601", 5},
 	{"SemelNotReady", ofProcess, []string{`semel_ready{consumer="billing"} V`}, "1", "1", "0", 2},
 	{"SemelNotAlive", ofProcess, []string{`semel_alive{consumer="billing"} V`}, "1", "1", "0", 1},
@@ -50,7 +53,8 @@ var edges = []edge{
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "V", `semel_store_rows_at_least{store="shop",state="RECEIVED"} 1x240`}, "0", "100", "101", 15},
 }
 
-// shapes are complete edges of values that grow: the first fires nothing, and the second does.
+// shapes are tests with growing values. With the first values no alert may fire. With the second values the
+// alert must fire.
 var shapes = []struct {
 	alert, of    string
 	quiet, fires []string
@@ -78,7 +82,7 @@ func refused(n string) []string {
 	return []string{`semel_webhook_requests_total{consumer="billing",fate="old"} ` + n}
 }
 
-// with returns the values of an edge, with values in the place of V.
+// with returns the values of an edge, with "V" replaced.
 func (e edge) with(values string) []string {
 	var all []string
 	for _, f := range e.figures {
@@ -88,13 +92,14 @@ func (e edge) with(values string) []string {
 	return all
 }
 
-// lasts returns values that are above the threshold for this number of minutes, and then those of a run without faults.
+// lasts returns values that are above the threshold for the given number of minutes, followed by values of a
+// run without faults.
 func (e edge) lasts(minutes int) string {
 	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
 }
 
-// asked writes a test for promtool: whether an alert ever fires with these labels. If it must not fire, it must not fire
-// with any labels.
+// asked writes a test for promtool that checks whether an alert fires with these labels. If fires is false,
+// the alert must not fire with any labels.
 func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {
@@ -107,8 +112,8 @@ func asked(b *strings.Builder, name, alert, of string, figures []string, fires b
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
 }
 
-// alone returns the shipped rules with only one alert: with all alerts, each minute of each test would be evaluated
-// nineteen times.
+// alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
+// evaluate nineteen alerts for each minute of each test.
 func alone(text, alert string) string {
 	const begin = "      - alert: "
 	head, _, _ := strings.Cut(text, begin)
@@ -117,7 +122,7 @@ func alone(text, alert string) string {
 	return head + begin + alert + "\n" + rule
 }
 
-// edgesOf returns the tests of one alert; empty if it has none.
+// edgesOf returns the tests of one alert, or "" if it has none.
 func edgesOf(alert string) string {
 	var b strings.Builder
 	for _, e := range edges {

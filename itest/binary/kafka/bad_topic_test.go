@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// output collects what a process writes.
+// output collects the output of a process.
 type output struct {
 	mutex sync.Mutex
 	text  bytes.Buffer // guarded by mutex
@@ -33,7 +33,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// failed returns the lines with level error.
+// failed returns the log lines with level error.
 func (o *output) failed() (lines []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -45,7 +45,7 @@ func (o *output) failed() (lines []string) {
 	return lines
 }
 
-// beside is a process with a consumer of a bad topic and a consumer of a good topic.
+// beside is a process with two consumers: one reads a bad topic, and one reads a good topic.
 type beside struct {
 	shop
 	name, says, listen string
@@ -53,7 +53,7 @@ type beside struct {
 	log                *output
 }
 
-// starts starts the process. onFailure of the bad topic's consumer says what happens to the other consumer.
+// starts starts the process. onFailure is the setting on_failure of the consumer with the bad topic.
 func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	t.Helper()
 	address, err := proof.FreeAddress()
@@ -77,7 +77,7 @@ func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	return b
 }
 
-// told returns the process's answer at a path.
+// told returns the body of the process's answer to a GET request.
 func (b beside) told(path string) string {
 	answer, err := http.Get("http://" + b.listen + path)
 	if err != nil {
@@ -88,12 +88,12 @@ func (b beside) told(path string) string {
 	return answer.Status + "\n" + string(said)
 }
 
-// metric reports whether a metric of a consumer has this value.
+// metric reports whether a consumer's metric has this value.
 func (b beside) metric(name, consumer string, value int) bool {
 	return strings.Contains(b.told("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.shop.name(consumer), value))
 }
 
-// waits waits until the good consumer works and the bad one is reported.
+// waits waits until the good consumer has applied its messages and the process reports the bad consumer.
 func (b beside) waits(t *testing.T) {
 	until(t, "the effects of the good consumer", func() bool { all, _ := b.entries(t, b.name); return all == 20 })
 	until(t, "an error of the bad consumer, and that it lasts", func() bool { return len(b.log.failed()) >= 2 })
@@ -116,7 +116,7 @@ func (b beside) waits(t *testing.T) {
 	}
 }
 
-// ends drains the process.
+// ends sends SIGTERM and waits until the process has drained and ended.
 func (b beside) ends(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,8 @@ func (b beside) ends(t *testing.T) {
 	}
 }
 
-// A topic may be created or allowed later, so a bad topic ends no run and no process, whatever on_failure says.
+// An operator may create the topic or grant access later. A bad topic therefore ends neither its consumer nor
+// the process, whatever on_failure says.
 func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 	cluster := services.StartKafka(t, services.KafkaOptions{Settings: []string{
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "allow.everyone.if.no.acl.found=true"}})

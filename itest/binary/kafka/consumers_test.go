@@ -51,7 +51,7 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 		}
 	})
 	t.Run("another_run_applies_nothing", func(t *testing.T) {
-		again, _ := s.run(t, "p.yaml", 1) // strict gets its message again
+		again, _ := s.run(t, "p.yaml", 1) // the consumer "strict" gets its message again
 		if again["billing"] != (semel.Counts{}) || again["audit"] != (semel.Counts{}) {
 			t.Errorf("%+v", again)
 		}
@@ -118,7 +118,7 @@ func TestDeadLettersGoToTheirTopic(t *testing.T) {
 	})
 }
 
-// wantLetter checks a copy of a record, with its origin and reason.
+// wantLetter checks a dead letter: the copy of the record, its origin and its reason.
 func wantLetter(t *testing.T, letter, was *kgo.Record, consumer string) {
 	t.Helper()
 	if letter == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadShop is a shop whose payments need an account; payments without one become dead letters.
+// deadShop is a shop in which payments need an account. A payment without an account becomes a dead letter.
 type deadShop struct {
 	shop
 	letters string
@@ -31,7 +31,7 @@ func newDeadShop(t *testing.T) deadShop {
 	return s
 }
 
-// paying returns a consumer of the policy.
+// paying returns the policy text of a consumer of payments.
 func (s deadShop) paying(name string) string {
 	return fmt.Sprintf(`
   %s:
@@ -62,7 +62,7 @@ func payment(topic, id, account string, more ...string) *kgo.Record {
 	return r
 }
 
-// letterOf returns the headers of a consumer's dead letter.
+// letterOf returns the headers that a consumer's dead letter must have.
 func (s deadShop) letterOf(consumer, offset string) []string {
 	return []string{"semel-reason", "permanent failure", "semel-error", "by hand", "semel-attempts", "1", "semel-consumer", s.name(consumer),
 		"semel-topic", s.topic, "semel-partition", "0", "semel-offset", offset, "semel-time", time.Now().UTC().Format(time.RFC3339Nano)}
@@ -84,14 +84,14 @@ func (s shop) semel(t *testing.T, code int, args ...string) string {
 	return out.String()
 }
 
-// deadRow is a dead letter of a topic, or the result of its retry.
+// deadRow is a dead letter in the dead-letter topic, or the result of its retry.
 type deadRow struct {
 	Place, Stands, ID, Why, Predicted, Result string
 	Row                                       int64
 	Cut                                       bool
 }
 
-// deadDocument is what a list of letters, or a replay of them, prints.
+// deadDocument is the JSON output of the commands that list or replay dead letters.
 type deadDocument struct {
 	Rows, Results       []deadRow
 	Predicted, Happened map[string]int
@@ -125,7 +125,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	s.run(t, "dead.yaml", 0)
 	all := s.letterOf("billing", "0")
 	cut := append(slices.Clone(all), "semel-length", "200000")
-	s.produce(t, payment(s.letters, "x", "eve"), // foreign
+	s.produce(t, payment(s.letters, "x", "eve"), // a dead letter that another program wrote
 		payment(s.letters, "e", "eve", s.letterOf("nobody", "9")...),
 		payment(s.letters, "", "eve", all...),
 		payment(s.letters, "a", "mallory", all...),

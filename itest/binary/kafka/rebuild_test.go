@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// folded returns a consumer whose rows depend on the order of each account's payments.
+// folded returns a consumer that computes balances. Its result depends on the order of an account's payments.
 func (s shop) folded(name, table string) string {
 	generation, value, key := "", "", ""
 	if table == "balances" {
@@ -54,7 +54,7 @@ func newRebuilding(t *testing.T) *rebuilding {
 	return r
 }
 
-// send produces some more payments.
+// send produces n further payments.
 func (r *rebuilding) send(n int) {
 	r.t.Helper()
 	first := int(r.sent.Load()) + 1
@@ -62,7 +62,7 @@ func (r *rebuilding) send(n int) {
 	r.sent.Store(int64(first + n - 1))
 }
 
-// sendOn produces payments until it is stopped.
+// sendOn produces payments in the background until stop is called.
 func (r *rebuilding) sendOn() (stop func()) {
 	var sending sync.WaitGroup
 	end := make(chan struct{})
@@ -81,7 +81,7 @@ func (r *rebuilding) sendOn() (stop func()) {
 	return sync.OnceFunc(func() { close(end); sending.Wait() })
 }
 
-// begin starts a command and keeps its log.
+// begin starts a command in the background and writes its log to a file.
 func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
 	r.t.Helper()
 	args = append(args, "--config", "p.yaml")
@@ -151,7 +151,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 			if code == 0 {
 				t.Fatalf("it is switched to: %s", out)
 			}
-			return strings.Contains(out, "nobody runs")
+			return strings.Contains(out, "no process runs")
 		})
 		if n := r.applied(0); n < 500 {
 			t.Errorf("%d", n)
@@ -192,7 +192,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	r.dropped(t)
 }
 
-// equal compares the balances with those of a consumer that was never switched.
+// equal compares the balances with those of a consumer that was never rebuilt.
 func (r *rebuilding) equal(t *testing.T) {
 	t.Run("G2_it_ends_byte_equal_to_a_projection_that_was_never_switched", func(t *testing.T) {
 		cmd := r.command("run", "--config", "p.yaml", "--consumer", r.name("reference"), "--exit-when-idle", "1s")

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// reconciled is the JSON output of semel reconcile.
+// reconciled is the JSON output of `semel reconcile`.
 type reconciled struct {
 	Sent, Applied, Missing, Doubled, Unusable, Late int
 	Findings                                        []struct{ What, ID string }
@@ -28,7 +28,7 @@ func (s shop) reconcile(t *testing.T, want int, args ...string) (r reconciled, l
 	return r, log
 }
 
-// ran runs a command to its end.
+// ran runs a command and returns its output, its log and its exit code.
 func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
 	t.Helper()
 	cmd := s.command(args...)
@@ -39,7 +39,7 @@ func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
 	}
 	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	_ = cmd.Wait() // the exit code is checked
+	_ = cmd.Wait() // the caller checks the exit code
 	return o.String(), l.String(), cmd.ProcessState.ExitCode()
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// replay runs a replay command, which must succeed, and parses its output.
+// replay runs a replay command, which must succeed, and decodes its JSON output.
 func (s shop) replay(t *testing.T, into any, args ...string) {
 	t.Helper()
 	cmd := s.command(append([]string{"replay"}, append(args, s.name("billing"), "--config", "p.yaml", "--json")...)...)
@@ -35,7 +35,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	s.produce(t, s.payments(1, 300)...)
 	s.run(t, "p.yaml", 0)
 	s.wantOnce(t, "billing", 300)
-	s.produce(t, s.payments(301, 320)...) // which the group has not read
+	s.produce(t, s.payments(301, 320)...) // the group has not read these payments yet
 	lost := fmt.Sprintf("scope in (select number from semel_scopes where consumer = convert_to('%s', 'UTF8')) and substring(id from 2) in (select convert_to('p' || n, 'UTF8') from generate_series(1, 40) n)", s.name("billing"))
 	services.Exec(t, s.dsn, "delete from semel_markers where "+lost)
 	services.Exec(t, s.dsn, "delete from entries where payment in (select 'p' || n from generate_series(1, 40) n)")
@@ -74,7 +74,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// offsets returns the offsets of billing's group as text, to be compared.
+// offsets returns the committed offsets of billing's group as text, so that they can be compared.
 func (s shop) offsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)

@@ -37,10 +37,10 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	s := newDeadShop(t)
 	s.retryPage(t)
 	s.produce(t, payment(s.topic, "a", "eve"), payment(s.topic, "b", "eve"))
-	s.run(t, "dead.yaml", 0) // both consumers make dead letters of both: four letters
+	s.run(t, "dead.yaml", 0) // both consumers write dead letters of both messages, which makes four
 	twice := func(offset string) []*kgo.Record {
 		one, other := s.letterOf("billing", offset), s.letterOf("billing", offset)
-		other[5] = "2" // attempts
+		other[5] = "2" // number of attempts
 		return []*kgo.Record{payment(s.letters, "", "eve", one...), payment(s.letters, "", "eve", other...)}
 	}
 	s.produce(t, append(twice("7"), twice("8")...)...)
@@ -57,7 +57,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	t.Run("I5_the_place_of_the_record_is_an_identity_of_what_has_none", func(t *testing.T) {
 		var all, places int
 		query(t, s.dsn, `select count(*), count(distinct topic || number) from nameless`, &all, &places)
-		if all != 4 || places != 4 { // two of the consumer's own, and two that occur twice
+		if all != 4 || places != 4 { // two dead letters of the consumer itself, and two that occur twice
 			t.Errorf("%d effects of %d places", all, places)
 		}
 	})

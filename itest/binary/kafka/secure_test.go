@@ -27,7 +27,7 @@ import (
 
 const password = "correct horse"
 
-// secured returns a shop with a fake broker that needs TLS and a password.
+// secured returns a shop with a fake broker that requires TLS and a password.
 func secured(t *testing.T) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
@@ -49,7 +49,7 @@ func secured(t *testing.T) shop {
 	return s
 }
 
-// certificate creates the broker's certificate; ca.pem contains its authority.
+// certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
 func (s shop) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +66,7 @@ func (s shop) certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// securePolicy writes a policy that reads the topic into SQLite.
+// securePolicy writes a policy that reads the topic into SQLite with these security settings.
 func (s shop) securePolicy(t *testing.T, consumer, security string) string {
 	t.Helper()
 	name := consumer + ".yaml"
@@ -119,7 +119,7 @@ func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	}
 }
 
-// complains runs a policy until its log contains a text, and stops it. It returns the log.
+// complains runs a policy until its log contains the text, stops the run, and returns the log.
 func (s shop) complains(t *testing.T, policy, says string) string {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--exit-when-idle", "1s")
@@ -140,7 +140,7 @@ func (s shop) complains(t *testing.T, policy, says string) string {
 	return log.String()
 }
 
-// watchedLog notifies when something is written.
+// watchedLog is a log that signals when it contains a text.
 type watchedLog struct {
 	says string
 	said chan struct{}

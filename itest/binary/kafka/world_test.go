@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package kafka runs the binary with consumers of topics.
+// Package kafka tests the binary with consumers of Kafka topics.
 package kafka
 
 import (
@@ -25,16 +25,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// patience is the timeout for expected events.
+// patience is the time limit for events that a test waits for.
 const patience = 3 * time.Minute
 
-// shop is a topic, a database and the binary.
+// shop is a topic, a database, and the binary with its folder.
 type shop struct {
 	binary, dir, dsn, topic string
 	brokers                 []string
 }
 
-// newShop creates a shop on the shared servers with a table of entries.
+// newShop creates a shop on the shared servers. Its database has a table of entries.
 func newShop(t *testing.T, partitions int) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
@@ -44,13 +44,13 @@ func newShop(t *testing.T, partitions int) shop {
 	return s
 }
 
-// built is the variable with the path of the binary, which is built once.
+// built is the environment variable with the path of the binary, which is built once.
 const built = "SEMELKAFKA_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// consumer returns a consumer of the policy, with a name that no other test has. Its entries have no unique key, so a
-// second effect is visible.
+// consumer returns the policy text of a consumer, with a name that no other test uses. The table of entries
+// has no unique key, so a second effect would be visible.
 func (s shop) consumer(name, source, more string) string {
 	return fmt.Sprintf(`
   %s:
@@ -66,10 +66,10 @@ func (s shop) consumer(name, source, more string) string {
 `, s.name(name), source, more, name)
 }
 
-// name returns the name of a consumer, which is also its group.
+// name returns the unique name of a consumer. Its group has the same name.
 func (s shop) name(consumer string) string { return consumer + "-" + s.topic }
 
-// policy writes a policy; source contains further settings of the source payments.
+// policy writes a policy. source has further settings of the source "payments".
 func (s shop) policy(t *testing.T, name, source string, consumers ...string) {
 	t.Helper()
 	s.write(t, name, fmt.Sprintf(`version: 1
@@ -94,7 +94,8 @@ func (s shop) write(t *testing.T, name, text string) {
 	}
 }
 
-// payments returns records from first to last, as CloudEvents in binary mode; one in ten occurs twice.
+// payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
+// twice.
 func (s shop) payments(first, last int) []*kgo.Record {
 	var all []*kgo.Record
 	for n := first; n <= last; n++ {
@@ -149,7 +150,7 @@ func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	return all
 }
 
-// behind returns how many records of the topic a consumer's group has not settled.
+// behind returns the number of records that a consumer's group has not committed.
 func (s shop) behind(t *testing.T, consumer string) int64 {
 	t.Helper()
 	client := s.client(t)
@@ -168,7 +169,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a policy until its topics are empty.
+// run runs a policy until its topics have no more records. It returns the counts and the log.
 func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "1s")
@@ -192,13 +193,15 @@ func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Count
 	}
 	counts := map[string]semel.Counts{}
 	for name, c := range summary.Consumers {
-		c.Rerun, c.SameContent = 0, 0 // the first depends on how batches form, and all payments have the same amount
+		// Rerun depends on how batches form, and SameContent is not interesting because all amounts are
+		// equal
+		c.Rerun, c.SameContent = 0, 0
 		counts[strings.TrimSuffix(name, "-"+s.topic)] = c
 	}
 	return counts, log.String()
 }
 
-// wantOnce checks that this many payments are in a consumer's entries, each once.
+// wantOnce checks that the consumer has written an entry for each payment exactly once.
 func (s shop) wantOnce(t *testing.T, consumer string, payments int) {
 	t.Helper()
 	all, distinct := s.entries(t, consumer)
@@ -225,7 +228,7 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 	}
 }
 
-// until waits for another process.
+// until waits until the function returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	if !services.Within(patience, done) {

@@ -36,7 +36,7 @@ consumers:
 // letters is the number of dead letters.
 const letters = 120
 
-// newLetters returns a shop whose messages were parked, and whose cause was fixed.
+// newLetters returns a shop with parked messages, whose cause has been repaired.
 func newLetters(t *testing.T) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -54,13 +54,13 @@ func newLetters(t *testing.T) shop {
 	return s
 }
 
-// foreseen is the output of a replay.
+// foreseen is the JSON output of a replay of parked messages.
 type foreseen struct {
 	Predicted, Happened map[string]int
 	Changed             int
 }
 
-// replaying starts a replay of all letters in a separate process.
+// replaying starts a process that replays all parked messages.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
@@ -73,7 +73,7 @@ func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer)
 	return cmd, out
 }
 
-// concluded waits for a replay, which must succeed.
+// concluded waits until a replay has ended, which must succeed, and decodes its output.
 func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
@@ -85,7 +85,7 @@ func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 	return d
 }
 
-// query reads one row.
+// query reads one row of the database.
 func (s shop) query(t *testing.T, query string, into ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.dsn)
@@ -98,7 +98,7 @@ func (s shop) query(t *testing.T, query string, into ...any) {
 	}
 }
 
-// wantEffects checks that each letter has one effect and one act.
+// wantEffects checks that each parked message has taken effect once and that one change is recorded for it.
 func (s shop) wantEffects(t *testing.T) {
 	t.Helper()
 	var effects, distinct, acts, rows int
@@ -144,7 +144,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			if err := copies.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			services.Exec(t, s.dsn, "delete from semel_keys") // as if the lease of the killed process had ended
+			services.Exec(t, s.dsn, "delete from semel_keys") // has the same result as waiting until the lease of the killed process ends
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)

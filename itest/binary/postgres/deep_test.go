@@ -25,7 +25,8 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	// The store is queried before the broker, and checked row by row after it.
+	// `semel check` first queries the store, then the broker, and then the rows of the store. The test locks the
+	// markers when the broker is queried.
 	var once sync.Once
 	s.cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (_ kmsg.Response, err error, _ bool) {
 		once.Do(func() {

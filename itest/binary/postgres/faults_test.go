@@ -2,20 +2,20 @@
 
 package postgres
 
-// fault is a fault in a policy, a store or a broker, and the checks that must fail because of it.
+// fault is a fault in a policy, a store or a broker, with the checks that must fail because of it.
 type fault struct {
 	name  string
 	under []int
-	// says is a text in the last of the failed checks.
+	// says is a text that the last of the failed checks must contain.
 	says   string
 	policy []string
-	// plant are statements that cause the fault; mend are statements that undo it.
+	// plant has the statements that cause the fault. mend has the statements that repair it.
 	plant, mend []string
 	keeps       int
 	deep        bool
 }
 
-// faults returns all faults. Their names contain the number of the check that finds them.
+// faults returns all faults. The name of a fault contains the number of the check that finds it.
 func faults() []fault {
 	return append(append(faultsOfDesign(), faultsOfOperation()...), faultsOfStores()...)
 }
@@ -96,8 +96,8 @@ func faultsOfStores() []fault {
 	}
 }
 
-// refusedFaults are faults for which every command fails. Each replaces a piece of the sound policy, and must be
-// reported at its place.
+// refusedFaults are faults in the policy that make every command fail. Each fault replaces a part of the
+// sound policy. The error must name its position.
 func refusedFaults() map[string][]string {
 	return map[string][]string{
 		"K3_a_lease_shorter_than_a_call":                         calling("window: 24h, timeout: 40s", "timeout: 20s", "timeout: 50s"),

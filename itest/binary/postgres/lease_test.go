@@ -31,7 +31,7 @@ consumers:
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 
-// orderLines returns n messages.
+// orderLines returns n messages, one on each line.
 func orderLines(n int) string {
 	var lines strings.Builder
 	for i := range n {
@@ -40,12 +40,12 @@ func orderLines(n int) string {
 	return lines.String()
 }
 
-// endpoint counts the calls of each message, and keeps their keys.
+// endpoint is an HTTP endpoint that counts the calls of each message and records their idempotency keys.
 type endpoint struct {
 	*httptest.Server
 	arrived chan string
 
-	mu    sync.Mutex // guards the fields below
+	mu    sync.Mutex // mu guards the fields below
 	calls map[string]int
 	keys  map[string]bool
 }
@@ -65,7 +65,7 @@ func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// next returns the message of the next call.
+// next waits for the next call and returns the id of its message.
 func (e *endpoint) next(t *testing.T) string {
 	t.Helper()
 	select {
@@ -77,13 +77,13 @@ func (e *endpoint) next(t *testing.T) string {
 	panic("unreachable")
 }
 
-// completed waits until n rows are completed.
+// completed waits until n inbox rows are completed.
 func (s shop) completed(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// counts waits until a query returns the count n.
+// counts waits until a query returns n.
 func (s shop) counts(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -97,7 +97,7 @@ func (s shop) counts(t *testing.T, n int, what, query string) {
 	}
 }
 
-// stopped stops a process, which must end successfully.
+// stopped sends SIGTERM to a process, which must end successfully.
 func stopped(t *testing.T, process *exec.Cmd) {
 	t.Helper()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
@@ -119,14 +119,15 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 			}
 		})
 		s := example(t, services.Postgres(t))
-		// No call is given up or taken over while it is held, however slow the machine is.
+		// With these settings, no call times out and no claim is taken over while the test holds the call,
+		// even on a slow machine.
 		patient := strings.NewReplacer("lease: 3s", "lease: 40s", "timeout: 2500ms", "timeout: 30s").Replace(leased)
 		s.write(t, "leased.yaml", fmt.Sprintf(patient, e.URL))
 		s.write(t, "orders.jsonl", orderLines(messages))
 		first, _ := s.started(t, "run", "--config", "leased.yaml")
 		e.next(t)
-		// Other messages are received and claimed in the meantime, each in a short transaction. A transaction of a call
-		// would be open for as long as the calls are held.
+		// Meanwhile other messages are received and claimed, each in a short transaction. If a call had a
+		// transaction, it would be open as long as the test holds the calls.
 		open := func() int {
 			return one[int](t, s.dsn, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
 		}
@@ -136,7 +137,7 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 			}
 		}
 		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		for range workers { // the first process holds as many calls as it has workers; the next call belongs to the second
+		for range workers { // the first process has one call for each worker, so the next call comes from the second process
 			e.next(t)
 		}
 		close(held)
@@ -175,7 +176,7 @@ func TestACallerThatIsFrozenInItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t) // after the lease has ended
+		e.next(t) // comes after the lease has ended
 		s.completed(t, 1)
 		before := one[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i")
 		close(frozen)

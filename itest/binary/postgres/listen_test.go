@@ -58,7 +58,7 @@ func TestARetryIsHeard(t *testing.T) {
 			if n := one[int](t, s.dsn, "select orders from accounts"); n != 1 {
 				t.Errorf("%d orders", n)
 			}
-			// The consumer itself polls after half a minute at the earliest.
+			// Without a notification the consumer would look for due rows after half a minute.
 			if took := time.Since(began); took > 25*time.Second {
 				t.Errorf("it took %v", took)
 			}

@@ -24,7 +24,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into sold values (:id)"]}}
 `
 
-// The steps are those of docs/operate/daily-partitions.md.
+// The test follows the steps of docs/operate/daily-partitions.md.
 func TestAConsumerIsMovedToDays(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var lines strings.Builder

@@ -17,7 +17,7 @@ type summary struct {
 	Consumers map[string]counts
 }
 
-// counts are the counts of a consumer by name, without those of its inbox.
+// counts are the counts of a consumer by name, without the counts of its inbox.
 type counts map[string]int
 
 func (c *counts) UnmarshalJSON(text []byte) error {
@@ -34,7 +34,7 @@ func (c *counts) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// row is one of `semel messages ls --json`, without its times and texts of errors.
+// row is one row in the output of `semel messages ls --json`, without times and error texts.
 type row struct {
 	Number   int64
 	State    string
@@ -72,7 +72,7 @@ func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 	t.Run("set_aside_messages_are_retried_and_discarded", func(t *testing.T) { actOnParked(t, s) })
 }
 
-// sameAsSQLite compares the counts, except reruns, and the parked rows.
+// sameAsSQLite runs the same policy with SQLite. It compares the counts, except reruns, and the parked rows.
 func sameAsSQLite(t *testing.T, s shop, postgres summary) {
 	var sqlite summary
 	s.done(t, &sqlite, "run", "--json", "--config", "semel.yaml")
@@ -125,7 +125,7 @@ func actOnParked(t *testing.T, s shop) {
 	}
 }
 
-// addAccount creates the missing account of a parked payment.
+// addAccount creates the account whose absence caused a payment to be parked.
 func addAccount(t *testing.T, s shop, number string) {
 	t.Helper()
 	var shown struct{ Payload string }

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// soundPolicy is a policy for which all checks succeed after a run.
+// soundPolicy is a policy with which all checks succeed after a run.
 const soundPolicy = `version: 1
 listen: "LISTEN"
 stores: {shop: {STORE, migrate: true, setup: booked.sql}}
@@ -43,7 +43,7 @@ consumers:
     handler: {types: {payment: {sql: {params: {id: id, amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}}}
 `
 
-// Pieces of the policy that faults replace.
+// Parts of the policy that faults replace.
 const (
 	receiving = "    strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}\n"
 	declared  = "    effect: {kind: ledger, says: a second one books twice}\n"
@@ -52,21 +52,21 @@ const (
 	aDay      = 86_400_000
 )
 
-// calling returns the replacements for a consumer that calls an endpoint.
+// calling returns the replacements that make a consumer call an endpoint.
 func calling(call string, more ...string) []string {
 	return append([]string{receiving, "    strategy: lease\n    alerts: {pending_age: 60s}\n",
 		declared, "    effect: {kind: external, says: a second one charges twice}\n",
 		handling, "    handler: {http: {url: \"http://127.0.0.1:1/charge\", " + call + "}}\n"}, more...)
 }
 
-// stocked is the sound shop in one kind of database, after a run.
+// stocked is the shop with the sound policy on one kind of database, after a run.
 type stocked struct {
 	shop
-	store   string // of the policy
-	listen  string // the address of its metrics
+	store   string // configuration of the store in the policy
+	listen  string // address of the metrics
 	broker  *kgo.Client
 	cluster *kfake.Cluster
-	// change runs a statement. The next fields differ by database.
+	// change runs an SQL statement. It and the fields below depend on the kind of database.
 	change  func(t *testing.T, statement string)
 	dialect *strings.Replacer
 }
@@ -122,7 +122,7 @@ func (s *stocked) inSQLite(t *testing.T) {
 	s.dialect = strings.NewReplacer("3 DAYS AGO", "unixepoch() * 1000 - 3 * 86400000", "IN AN HOUR", "unixepoch() * 1000 + 3600000")
 }
 
-// sell sends three payments, the first twice; the last cannot be booked.
+// sell sends three payments, the first of them twice. The last payment cannot be booked.
 func (s *stocked) sell(t *testing.T) {
 	t.Helper()
 	header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
@@ -146,7 +146,7 @@ func (s *stocked) keeps(t *testing.T, retention int) {
 	}
 }
 
-// checked writes the sound policy with pieces replaced; the result runs the checks.
+// checked writes the sound policy with replaced parts, and runs `semel check` with it.
 func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text := soundPolicy
@@ -166,7 +166,7 @@ type answer struct {
 	evidence string
 }
 
-// answers returns the checks of a policy with this result.
+// answers runs `semel check` with a policy and returns the checks with this result.
 func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "--json"}, args...)...)
@@ -194,7 +194,7 @@ func numbersOf(all []answer) (numbers []int) {
 	return numbers
 }
 
-// find plants a fault, runs the checks, and removes the fault.
+// find plants a fault, runs the checks, verifies which checks fail, and repairs the fault.
 func (s *stocked) find(t *testing.T, f fault) {
 	policy := "semel.yaml"
 	if f.policy != nil {
@@ -267,7 +267,7 @@ func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
 	}
 }
 
-// silent returns an address that accepts connections and never answers.
+// silent returns an address that accepts connections but never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -275,7 +275,7 @@ func silent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().String() // the kernel accepts connections
+	return listener.Addr().String() // the kernel accepts connections although nobody calls Accept
 }
 
 func TestCheckEndsWhereNobodyAnswers(t *testing.T) {
@@ -294,7 +294,7 @@ func TestCheckEndsWhereNobodyAnswers(t *testing.T) {
 			s.checked(t, policy, c.pieces...)
 			began := time.Now()
 			unknown := s.answers(t, "cannot_know", 0, "--config", policy, "--timeout", "500ms")
-			// The client always waits ten seconds for the first answer on a connection.
+			// The client waits ten seconds for the first answer on each connection.
 			if took := time.Since(began); !slices.Equal(numbersOf(unknown), c.unknown) || took > 30*time.Second {
 				t.Errorf("after %v %+v cannot be known", took, unknown)
 			}

@@ -22,7 +22,8 @@ func TestAPlainURLThroughAPoolerByTransaction(t *testing.T) {
 		handler := pgproxy.Containing("insert into entries")
 		var failed atomic.Int64
 		proxy.Watch(func(m pgproxy.Message) {
-			if m.Failed() && !strings.Contains(m.SQL, "accounts") && !handler(m) { // the handler's own statements fail for some payments
+			// for some payments the handler's own statements fail as intended
+			if m.Failed() && !strings.Contains(m.SQL, "accounts") && !handler(m) {
 				failed.Add(1)
 			}
 		})
@@ -48,7 +49,7 @@ func TestAPlainURLThroughAPoolerByTransaction(t *testing.T) {
 	})
 }
 
-// appliesAll runs the example to the end of its file.
+// appliesAll runs the example until its file is read to the end.
 func (s shop) appliesAll(t *testing.T) {
 	t.Helper()
 	var told summary

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package postgres runs the binary with consumers into PostgreSQL.
+// Package postgres tests the binary with consumers that write to PostgreSQL.
 package postgres
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// shop is a folder with a policy, and the binary.
+// shop is a folder with a policy, the binary, and a database.
 type shop struct{ binary, dir, dsn string }
 
 // example returns a shop with the policies of examples/payments.
@@ -31,13 +31,13 @@ func example(t *testing.T, dsn string) shop {
 	return s
 }
 
-// built is the variable with the path of the binary, which is built once.
+// built is the environment variable with the path of the binary, which is built once.
 const built = "SEMELPG_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// copyExample copies the policies and the files that they read. It does not copy the database that a run in this clone
-// left: with it the next run would have nothing to do.
+// copyExample copies the policies and the files that they read. It does not copy a database that an earlier
+// run in this clone has left, because with it the next run would find only duplicates.
 func copyExample(t *testing.T, to, from string) {
 	t.Helper()
 	for _, name := range []string{"postgres.yaml", "semel.yaml", "setup-postgres.sql", "setup.sql", "payments.jsonl"} {
@@ -62,7 +62,7 @@ func TestAnExampleThatWasRunIsStillNew(t *testing.T) {
 	}
 }
 
-// result is the result of a command.
+// result is the exit code and the output of a command.
 type result struct {
 	code        int
 	out, errors string
@@ -81,7 +81,7 @@ func (s shop) semel(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// done runs semel, which must succeed, and parses its output into `into`.
+// done runs semel, which must succeed, and decodes its JSON output.
 func (s shop) done(t *testing.T, into any, args ...string) {
 	t.Helper()
 	r := s.semel(t, args...)
@@ -96,7 +96,7 @@ func (s shop) done(t *testing.T, into any, args ...string) {
 // refused runs semel, which must exit with 1 and print all these texts on one line.
 func (s shop) refused(t *testing.T, says []string, args ...string) {
 	t.Helper()
-	if args[0] == "run" { // it also logs that it waits, if the server is slow
+	if args[0] == "run" { // on a slow server, semel also logs that it waits
 		args = append(args, "--log-level", "error")
 	}
 	r := s.semel(t, args...)
@@ -117,7 +117,7 @@ func (s shop) write(t testing.TB, name, text string) {
 	}
 }
 
-// edit makes a copy of postgres.yaml with pieces replaced.
+// edit writes a copy of postgres.yaml with replaced parts.
 func (s shop) edit(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "postgres.yaml"))
@@ -127,7 +127,7 @@ func (s shop) edit(t *testing.T, name string, pieces ...string) {
 	s.write(t, name, strings.NewReplacer(pieces...).Replace(string(text)))
 }
 
-// one returns the value of a query.
+// one returns the value of a query that returns a single value.
 func one[T any](t *testing.T, dsn, query string, args ...any) (v T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

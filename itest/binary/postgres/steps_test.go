@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// slowSteps creates what the policy of docs/guides/steps.md needs, with a trigger that delays charge or ship by the seconds in
-// slow.
+// slowSteps creates the tables that the policy of docs/guides/steps.md needs. A trigger delays the step
+// "charge" or "ship" by the seconds in the table "slow".
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
 create table shipments (id text primary key, article text, who text);
@@ -24,7 +24,8 @@ create function slowly() returns trigger language plpgsql as 'begin perform pg_s
 create trigger slow_charge after update on accounts for each row execute function slowly('charge');
 create trigger slow_ship after insert on shipments for each row execute function slowly('ship');`
 
-// stepsPolicy returns the policy of docs/guides/steps.md for PostgreSQL, with a short lease, and running until stopped.
+// stepsPolicy returns the policy of docs/guides/steps.md for PostgreSQL, changed in two ways: the lease is
+// short, and the run does not end by itself.
 func stepsPolicy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/guides/steps.md")
@@ -59,7 +60,7 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 		for done, step := range []string{"charge", "ship"} {
 			one[int](t, s.dsn, "with u as (update slow set n = case step when $1 then 3600 else 0 end returning 1) select count(*) from u", step)
 			r, _ := s.started(t, "run", "--config", "steps.yaml")
-			s.sleeper(t) // the server is executing the step
+			s.sleeper(t) // wait until the server is executing the step
 			if between(done+1) == 0 {
 				t.Errorf("%s runs, and no row has %d steps done", step, done+1)
 			}
@@ -70,7 +71,8 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 				t.Error("it was killed when no message was between two steps")
 			}
 			t.Logf("killed when %d messages had %d steps done", n, done+1)
-			// The server does not notice that its client is dead.
+			// The test ends the sessions of the dead client itself, because the server does not notice the
+			// death.
 			for one[int](t, s.dsn, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'semel' and datname = current_database()") != 0 {
 				continue
 			}

@@ -53,7 +53,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 				t.Fatal(err)
 			}
 			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait() // the exit code is checked
+			_ = cmd.Wait() // the caller checks the exit code
 			guard.Stop()
 			t.Logf("frozen %v: it took %v\n%s", frozen, time.Since(began), log)
 			if took := time.Since(began); took > 25*time.Second || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(log.String(), "its outcome is unknown") {
@@ -63,7 +63,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 	})
 }
 
-// started starts a command in the background. Its stderr may be read after its end.
+// started starts a command in the background. Read its stderr only after the command has ended.
 func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, log := exec.Command(s.binary, args...), &bytes.Buffer{}
@@ -75,7 +75,8 @@ func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, log
 }
 
-// sleeper waits until the consumer's connection executes its statement, and returns the server process.
+// sleeper waits until the consumer's connection executes its slow statement, and returns the id of the server
+// process.
 func (s shop) sleeper(t *testing.T) (pid int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.dsn)

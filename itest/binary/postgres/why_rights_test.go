@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// An operator on call may have only some privileges, and needs an answer anyway.
+// An operator on call may have only some privileges. `semel why` must still answer.
 func TestWhyTellsWhatItMayRead(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var ran summary

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// explained is the output of `semel why --json`.
+// explained is the JSON output of `semel why`.
 type explained struct {
 	Found []struct {
 		Consumer, Stage, Applied, Says string
@@ -25,7 +25,7 @@ type explained struct {
 	}
 }
 
-// stage returns what became of an id that one consumer knows.
+// stage runs `semel why` for an id that one consumer knows, and returns the stage of the message.
 func (s shop) stage(t *testing.T, id string, flags ...string) string {
 	t.Helper()
 	var e explained
@@ -84,7 +84,7 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	})
 }
 
-// checked is the output of `semel check --json`.
+// checked is the JSON output of `semel check`.
 type checked struct {
 	Consumers []struct {
 		Answers []struct {
@@ -94,7 +94,7 @@ type checked struct {
 	}
 }
 
-// answered returns the numbers of the checks with this result.
+// answered runs `semel check` and returns the numbers of the checks with this result.
 func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "--json", "--config", "postgres.yaml"}, flags...)...)

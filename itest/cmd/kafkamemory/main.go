@@ -1,8 +1,7 @@
 //go:build linux
 
-// Kafkamemory prints how much memory a consumer of Kafka needs at most for
-// topics that compress well, as the system counts it. Each is read by a process
-// of its own, into PostgreSQL.
+// Kafkamemory prints the maximum memory of a Kafka consumer for topics that compress well, as the operating
+// system reports it. Each topic is read into PostgreSQL by a process of its own.
 package main
 
 import (
@@ -32,13 +31,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// load is a topic and how it is read.
+// load is a topic to measure, with the way in which it is read.
 type load struct {
 	name        string
 	count, size int
 	batch       int32
-	// waits says that its only batch is too large to be read, so that its partition
-	// waits.
+	// waits is true if the only batch of the topic is too large to read, so that its partition is blocked.
 	waits bool
 }
 
@@ -56,8 +54,8 @@ func main() {
 	broker := flag.String("kafka", os.Getenv("SEMEL_KAFKA"), "a broker, host:port")
 	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "a database (postgres://…)")
 	bound := flag.Int64("bound", 64<<20, "max_unacked in bytes")
-	topic := flag.String("read", "", "read this topic and say what that needed")
-	waits := flag.Bool("waits", false, "with -read, the topic's partition must be left waiting for a person")
+	topic := flag.String("read", "", "read this topic and print the memory that it needed")
+	waits := flag.Bool("waits", false, "with -read, the topic's partition must be blocked at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -74,7 +72,7 @@ func main() {
 	}
 }
 
-// all writes each topic, lets a process read it, and deletes it.
+// all creates each topic, starts a process that reads it, and deletes it.
 func all(ctx context.Context, broker, dsn string, bound int64) error {
 	if broker == "" || dsn == "" {
 		return errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn")
@@ -118,7 +116,7 @@ func migrate(ctx context.Context, dsn string) error {
 	return err
 }
 
-// write makes a topic of one partition and returns how large it is there.
+// write creates a topic with one partition, fills it, and returns its size on the broker.
 func (l load) write(ctx context.Context, broker, topic string) (onDisk int64, err error) {
 	var written compressed
 	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(l.batch),
@@ -141,7 +139,7 @@ func (l load) write(ctx context.Context, broker, topic string) (onDisk int64, er
 	return written.bytes, cmp.Or(c.Flush(ctx), failed)
 }
 
-// compressed counts what is written.
+// compressed counts the compressed bytes that are written.
 type compressed struct{ bytes int64 }
 
 // OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
@@ -149,7 +147,7 @@ func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int
 	w.bytes += int64(m.CompressedBytes)
 }
 
-// read reads a topic and prints what this process needed.
+// read reads a topic and prints the maximum memory of this process.
 func read(ctx context.Context, broker, dsn, topic string, bound int64, waits bool) error {
 	src, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -182,7 +180,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	return nil
 }
 
-// resident is the most memory that this process has had, in bytes.
+// resident returns the maximum memory of this process so far, in bytes.
 func resident() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

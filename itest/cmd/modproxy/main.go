@@ -1,7 +1,6 @@
-// Command modproxy makes a module proxy of files from the tree, so that the
-// modules can be built, tidied and fetched as a stranger would before they are
-// published. With -unpack it lays what was published out as folders, each by its
-// place under -root:
+// Command modproxy writes the modules of this tree as the files of a Go module proxy. With it the modules can
+// be built, tidied and fetched like published modules, before they are published. With -unpack it also
+// unpacks the module archives into folders, each at its path below -root:
 //
 //	modproxy -root . -out DIR [-unpack DIR]
 //	GOWORK=off GOFLAGS=-mod=mod GONOSUMDB=github.com/semel-go/* GOPROXY=file://DIR,… go get github.com/semel-go/semel@v0.0.0
@@ -20,13 +19,13 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// version is what the modules of the tree require of one another.
+// version is the version with which the modules of this tree require each other.
 const version = "v0.0.0"
 
 func main() {
 	root := flag.String("root", ".", "folder with go.work")
 	out := flag.String("out", "", "folder to write the proxy to")
-	unpack := flag.String("unpack", "", "folder to lay the published modules out in")
+	unpack := flag.String("unpack", "", "folder to unpack the modules into")
 	flag.Parse()
 	if *out == "" {
 		fmt.Fprintln(os.Stderr, "modproxy: -out is missing")
@@ -50,7 +49,7 @@ func run(root, out, unpack string) error {
 	for _, use := range work.Use {
 		archive, mod, err := publish(filepath.Join(root, use.Path), out)
 		if err == nil && unpack != "" {
-			err = zip.Unzip(filepath.Join(unpack, use.Path), mod, archive) // go.work names what lies outside first
+			err = zip.Unzip(filepath.Join(unpack, use.Path), mod, archive) // go.work lists outer folders before the folders inside them
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", use.Path, err)
@@ -59,8 +58,8 @@ func run(root, out, unpack string) error {
 	return nil
 }
 
-// publish writes the four files that the go command asks a proxy for, and
-// returns the path of the archive and what it holds.
+// publish writes the four files that the go command requests from a proxy. It returns the path of the archive
+// and the module in it.
 func publish(dir, out string) (archive string, mod module.Version, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {

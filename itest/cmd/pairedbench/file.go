@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// compareFile compares runs over a file of webhooks. A few in ten of the
-// deliveries are first ones, as in the proof of files.
+// compareFile compares runs over a file of webhooks. As in the proof "file", only a part of the deliveries
+// are first deliveries.
 func (f flags) compareFile(ctx context.Context, t trees, folder string) error {
 	hooks, err := webhooks.Load(f.webhooks)
 	if err != nil {

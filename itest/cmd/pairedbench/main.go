@@ -1,10 +1,10 @@
 //go:build unix
 
-// Pairedbench compares an earlier commit with the present tree: the benchmarks
-// of a package, with -postgres the base row of each form on PostgreSQL, with -kafka
-// the way from a broker into it, or with -file the binary over a file of webhooks
-// into SQLite. In each round it measures the base, the present and the base again,
-// so that it can say what equal code differs by.
+// Pairedbench compares an earlier commit, the base, with the current tree. By default it runs the benchmarks
+// of a package. With -postgres it measures the base row of each form on PostgreSQL, with -kafka the path from
+// a broker to PostgreSQL, and with -file the binary that reads a file of webhooks into SQLite. Each round
+// measures the base, the current tree, and the base again. The two runs of the base show how much the results
+// of the same code differ.
 package main
 
 import (
@@ -37,20 +37,20 @@ type flags struct {
 
 func main() {
 	var f flags
-	flag.StringVar(&f.base, "base", "", "the commit that the present tree is compared with")
-	flag.IntVar(&f.rounds, "rounds", 11, "how often base, present and base take turns")
-	flag.StringVar(&f.packages, "packages", "./consumer", "folders whose benchmarks are compared, between commas")
-	flag.StringVar(&f.pattern, "bench", "", "benchmarks, as `go test -bench` has it; all that both have if empty")
-	flag.StringVar(&f.time, "benchtime", "300000x", "how long each benchmark runs, as `go test -benchtime` has it")
-	flag.BoolVar(&f.postgres, "postgres", false, "compare the forms on PostgreSQL instead, by their ratio to a batch written by hand")
+	flag.StringVar(&f.base, "base", "", "commit to compare with the current tree")
+	flag.IntVar(&f.rounds, "rounds", 11, "number of rounds; each measures base, current tree, base")
+	flag.StringVar(&f.packages, "packages", "./consumer", "folders whose benchmarks are compared, separated by commas")
+	flag.StringVar(&f.pattern, "bench", "", "pattern of benchmarks, like `go test -bench`; if empty, all that both trees have")
+	flag.StringVar(&f.time, "benchtime", "300000x", "duration of each benchmark, like `go test -benchtime`")
+	flag.BoolVar(&f.postgres, "postgres", false, "compare the forms on PostgreSQL, by their ratio to a hand-written batch")
 	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "with -postgres and -kafka, address of the server (postgres://…)")
-	flag.DurationVar(&f.busy, "target", 500*time.Millisecond, "with -postgres, how long a run is to take")
-	flag.StringVar(&f.kafka, "kafka", "", "compare the way from this broker (host:port) into PostgreSQL instead, with the real webhooks or -body, by its ratio to a loop without deduplication")
-	flag.StringVar(&f.body, "body", "", "with -postgres or -kafka, lengths of bodies, such as 200B,1KiB; the base is measured by this tree's semelbench, which must fit it")
-	flag.BoolVar(&f.file, "file", false, "compare runs of the binary over a file of webhooks into SQLite instead, with GOMAXPROCS 1 and 2")
-	flag.StringVar(&f.against, "against", "", "with -file, a semel binary that is the base, in the place of -base")
+	flag.DurationVar(&f.busy, "target", 500*time.Millisecond, "with -postgres, target duration of a run")
+	flag.StringVar(&f.kafka, "kafka", "", "compare the path from this broker (host:port) to PostgreSQL, with real webhooks or -body, by its ratio to a loop without deduplication")
+	flag.StringVar(&f.body, "body", "", "with -postgres or -kafka, lengths of bodies, such as 200B,1KiB; this tree's semelbench then also measures the base")
+	flag.BoolVar(&f.file, "file", false, "compare runs of the binary that read a file of webhooks into SQLite, with GOMAXPROCS 1 and 2")
+	flag.StringVar(&f.against, "against", "", "with -file, path of a semel binary to use as the base, instead of -base")
 	flag.StringVar(&f.webhooks, "webhooks", os.Getenv("SEMEL_WEBHOOKS"), "with -file and -kafka, path of index.json, as scripts/fetch-webhooks prints it")
-	flag.IntVar(&f.deliveries, "deliveries", 100_000, "with -file, lines of the file, of 10 KB")
+	flag.IntVar(&f.deliveries, "deliveries", 100_000, "with -file, number of lines of the file; a line has 10 KB")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "pairedbench: %q is no flag, and flags behind it would not be read; -help lists them\n", flag.Arg(0))
@@ -90,7 +90,7 @@ func (f flags) check() error {
 	return nil
 }
 
-// target is the NAME with which `make bench` compares so.
+// target returns the NAME for `make bench` that selects this comparison.
 func (f flags) target() string {
 	switch {
 	case f.file:
@@ -130,7 +130,7 @@ func (f flags) compare(ctx context.Context) (err error) {
 	return nil
 }
 
-// trees are the two sources and what their commits are called.
+// trees are the two source trees and the names of their commits.
 type trees struct{ base, baseName, present, presentName string }
 
 func (f flags) findTrees(ctx context.Context, folder string) (t trees, err error) {
@@ -166,7 +166,8 @@ func (f flags) compareGo(ctx context.Context, t trees, pkg, folder string) error
 	return f.write(ctx, t, paired.GoTable, base, present)
 }
 
-// write compares and prints the table, of the rounds before an error, too.
+// write runs the comparison and prints the table. After an error it prints the complete rounds before the
+// error.
 func (f flags) write(ctx context.Context, t trees, table paired.Table, base, present paired.Measure) error {
 	c, err := paired.Compare(ctx, f.rounds, base, present, os.Stderr)
 	if len(c.Rounds) > 0 {

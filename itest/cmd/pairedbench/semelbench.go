@@ -9,9 +9,8 @@ import (
 	"github.com/semel-go/semel/itest/bench/paired"
 )
 
-// compareSemelbench compares what semelbench measures. Where messages carry
-// something the base is measured by this tree's semelbench, since its own may
-// not know how.
+// compareSemelbench compares the results of semelbench. If messages have bodies, the semelbench of the
+// current tree also measures the base, because the base's own semelbench may not support bodies.
 func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) error {
 	table, args := paired.PostgresTable, f.semelbench()
 	if f.kafka != "" {
@@ -33,8 +32,8 @@ func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) er
 	return f.write(ctx, t, table, base, present)
 }
 
-// semelbench are the flags of its runs: on PostgreSQL the base row of each form,
-// from a broker the default of 8 workers.
+// semelbench returns the flags for semelbench. On PostgreSQL they select the base row of each form. With a
+// broker they select the default of 8 workers.
 func (f flags) semelbench() []string {
 	args := []string{"-dsn", f.dsn, "-rounds", "1"}
 	if f.body != "" {

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Proof runs a proof or a measurement by its name, with flags of its own (-help); without a name
-// it lists them. See the packages itest/proof and itest/bench. It prints the ledger. Its exit code
-// is 1 if anything was lost, doubled or stuck, if too little happened, or if a planted fault was
-// not found.
+// Proof runs a proof or a measurement by its name, with the flags of that proof (-help lists them). Without a
+// name it lists all names. See the packages itest/proof and itest/bench. Proof prints the ledger. The exit
+// code is 1 if a message was lost, doubled or stuck, if too little happened, or if a planted fault was not
+// found.
 package main
 
 import (

@@ -1,7 +1,6 @@
-// Semelbench measures Semel on PostgreSQL against batches written by hand and
-// against the textbook loop, or with -kafka from a broker into PostgreSQL, and
-// prints the table. It makes a database of its
-// own on the server and drops it at the end.
+// Semelbench compares Semel on PostgreSQL with hand-written batches and with the textbook loop, and prints
+// the table. With -kafka it measures the path from a broker to PostgreSQL. It creates a database on the
+// server and drops it at the end.
 package main
 
 import (
@@ -33,20 +32,20 @@ type flags struct {
 func main() {
 	var f flags
 	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "address of the server (postgres://…)")
-	flag.StringVar(&f.forms, "forms", "", "forms to measure, between semicolons; all if empty")
-	flag.StringVar(&f.only, "only", "", "measure the rows whose description, as progress shows it, contains this")
-	flag.StringVar(&f.commit, "commit", "unknown", "what is measured, for the head of the table")
+	flag.StringVar(&f.forms, "forms", "", "forms to measure, separated by semicolons; all if empty")
+	flag.StringVar(&f.only, "only", "", "measure only rows whose description contains this text")
+	flag.StringVar(&f.commit, "commit", "unknown", "name of the measured commit, for the head of the table")
 	flag.StringVar(&f.profile, "profile", "", "file for a profile of this process's CPU time")
-	flag.IntVar(&f.rounds, "rounds", 11, "how often the contestants of a row take turns")
-	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "how long a run is to take")
-	flag.BoolVar(&f.quick, "quick", false, "3 rounds of 150 ms: some five minutes, to see whether something is badly wrong")
-	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
-	flag.BoolVar(&f.hot, "hot", false, "measure lanes by key instead: 1,000 keys of which some are hot, handlers of 5 ms, 16 workers on one partition")
-	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
-	flag.StringVar(&f.kafka, "kafka", "", "measure from this broker (host:port) into PostgreSQL instead, against a plain loop without deduplication")
-	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic; fewer if they were more than 200 MB")
-	flag.StringVar(&f.body, "body", "", "lengths of made-up bodies, between commas, such as 200B,1KiB,10KiB; 29B if empty")
-	flag.StringVar(&f.webhooks, "webhooks", "", "measure with the real webhooks, too: path of index.json, as scripts/fetch-webhooks prints it")
+	flag.IntVar(&f.rounds, "rounds", 11, "number of rounds")
+	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "target duration of a run")
+	flag.BoolVar(&f.quick, "quick", false, "3 rounds of 150 ms; takes about five minutes")
+	flag.BoolVar(&f.base, "base", false, "measure only the base row of each form")
+	flag.BoolVar(&f.hot, "hot", false, "measure lanes by key: 1,000 keys, some of them hot, handlers of 5 ms, 16 workers, one partition")
+	flag.BoolVar(&f.json, "json", false, "print every run as JSON")
+	flag.StringVar(&f.kafka, "kafka", "", "measure the path from this broker (host:port) to PostgreSQL, compared with a loop without deduplication")
+	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic; fewer if they would exceed 200 MB")
+	flag.StringVar(&f.body, "body", "", "lengths of generated bodies, separated by commas, such as 200B,1KiB,10KiB; 29B if empty")
+	flag.StringVar(&f.webhooks, "webhooks", "", "also measure with real webhooks; path of index.json, as scripts/fetch-webhooks prints it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := measure(ctx, f)
@@ -84,7 +83,7 @@ func measure(ctx context.Context, f flags) (err error) {
 	if f.kafka != "" {
 		return errors.Join(err, r.WriteKafka(os.Stdout))
 	}
-	return errors.Join(err, r.Write(os.Stdout)) // what was measured before the error, too
+	return errors.Join(err, r.Write(os.Stdout)) // also prints the results before the error
 }
 
 func (f flags) rows(ctx context.Context, w *bench.World, o bench.Options) ([]bench.Row, error) {
@@ -123,7 +122,7 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// bodies are those that were asked for; without any, messages carry nothing.
+// bodies returns the bodies that the flags select. Without these flags, messages have no body.
 func (f flags) bodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// profiled measures with a profile of the process, if a file is named.
+// profiled calls measure. If file is set, it also writes a CPU profile of the process to this file.
 func profiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
 	if file == "" {
 		return measure()

@@ -19,10 +19,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Each request has one insert, or none with leased keys. Run it with "make bench NAME=httpkey".
+// Each request inserts one row, but with leased keys it inserts none. Run the benchmark with "make bench
+// NAME=httpkey".
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
-	keys := opened(b, dsn).store // creates the tables
+	keys := opened(b, dsn).store // opened creates the tables
 	for _, k := range []struct {
 		name string
 		kind kind
@@ -42,10 +43,10 @@ func BenchmarkARequest(b *testing.B) {
 	}
 }
 
-var lastKey atomic.Int64 // of all requests
+var lastKey atomic.Int64 // number of the last key in all requests
 
-// measured sends requests, as many at once as there are processors, and reports the median and the 99th percentile of
-// their times; with copies, each worker repeats one request.
+// measured sends requests, as many at once as there are processors. It reports the median and the 99th
+// percentile of their times. With copies, each worker repeats one request.
 func measured(b *testing.B, h http.Handler, copies bool) {
 	var mutex sync.Mutex
 	var all []time.Duration
@@ -69,7 +70,7 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 	})
 	rate := float64(b.N) / time.Since(began).Seconds()
 	slices.Sort(all)
-	b.ReportMetric(0, "ns/op") // time divided by requests is not the time of a request
+	b.ReportMetric(0, "ns/op") // with concurrent requests, time divided by requests is not the time of a request
 	b.ReportMetric(rate, "requests/s")
 	b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
@@ -107,7 +108,7 @@ func overMemory(b *testing.B) kind {
 func overSQLite(b *testing.B) kind {
 	d := sqliteThat(b, "full")
 	d.db.SetMaxOpenConns(8)
-	turn := make(chan struct{}, 1) // as the store does: writers that wait in SQLite sleep
+	turn := make(chan struct{}, 1) // one writer at a time, as in the store, because SQLite's own waiting sleeps
 	return overShop(b, inSQL(b, d, true, "?"), func(ctx context.Context) error {
 		turn <- struct{}{}
 		defer func() { <-turn }()
@@ -122,12 +123,13 @@ func overSQLite(b *testing.B) kind {
 	})
 }
 
-// overKeys returns a kind whose effects are elsewhere, so that a handler takes no time.
+// overKeys returns a kind with leased keys whose handler does nothing, because its effects would be in
+// another system.
 func overKeys(b *testing.B, keys keystore.Store) kind {
 	return overShop(b, leased(keys), func(context.Context) error { return nil })
 }
 
-// overShop returns a shop's guard and a plain handler with the same effect.
+// overShop returns a kind with a shop's guard, and a plain handler that has the same effect.
 func overShop(b *testing.B, s *shop, plain func(context.Context) error) kind {
 	g, err := s.guard(config(), lease())
 	if s.effect == nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// clients are the clients of a test. They repeat requests as the contract requires.
+// clients are the clients of a test. They repeat requests until they get a final answer, as the contract
+// requires.
 type clients struct {
-	ran   atomic.Int64  // how often the handler ran, for the shared key
+	ran   atomic.Int64  // number of runs of the handler for the shared key
 	begun chan struct{} // closed when the handler runs
 	ended chan struct{} // closed when all requests of other keys are answered
 	mutex sync.Mutex
-	took  []time.Duration // of requests of other keys; guarded by mutex
+	took  []time.Duration // durations of requests with other keys; guarded by mutex
 }
 
 // ask repeats a request until its answer is final.
@@ -36,7 +37,7 @@ func ask(ctx context.Context, t *testing.T, to http.Handler, key string) *httpte
 		if w.Code != http.StatusConflict && w.Code != http.StatusServiceUnavailable {
 			return w
 		}
-		processes.Pause(ctx, 20*time.Millisecond) // less than Retry-After says
+		processes.Pause(ctx, 20*time.Millisecond) // a shorter pause than Retry-After says
 		if ctx.Err() != nil {
 			t.Errorf("no answer came: %d %s", w.Code, w.Body)
 			return w
@@ -44,7 +45,7 @@ func ask(ctx context.Context, t *testing.T, to http.Handler, key string) *httpte
 	}
 }
 
-// serve returns a slow handler with an effect.
+// serve returns a slow handler that writes an effect.
 func (c *clients) serve(s *shop) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, _ := httpkey.AttemptFrom(r.Context())
@@ -53,12 +54,13 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 			if n = c.ran.Add(1); n == 1 {
 				close(c.begun)
 			}
-			processes.Pause(r.Context(), 200*time.Millisecond) // by then all copies have arrived
-			if !s.oneWriter {                                  // which it has: on SQLite the others wait for its transaction
+			processes.Pause(r.Context(), 200*time.Millisecond) // meanwhile all copies arrive
+			// On SQLite the other requests wait for this transaction, so the handler cannot wait for them.
+			if !s.oneWriter {
 				select {
-				case <-c.ended: // neither it nor its copies keep another key waiting
+				case <-c.ended: // neither the handler nor the copies of its request block another key
 				case <-r.Context().Done():
-					http.Error(w, "others wait for it", http.StatusInternalServerError) // then it runs again
+					http.Error(w, "others wait for it", http.StatusInternalServerError) // the error rolls back, so the handler runs again
 					return
 				}
 			}
@@ -74,7 +76,8 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 	}
 }
 
-// others sends requests with other keys while the handler of the shared key runs, and returns when they are answered.
+// others sends requests with other keys while the handler of the shared key runs. It returns when these
+// requests are answered.
 func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler) {
 	select {
 	case <-c.begun:
@@ -105,7 +108,7 @@ func TestF1TwoHundredRequestsAtOnceRunTheHandlerOnce(t *testing.T) {
 			defer cancel()
 			s, c := all[name](t), &clients{begun: make(chan struct{}), ended: make(chan struct{})}
 			var doors []http.Handler
-			for range 2 { // processes
+			for range 2 { // two guards, as in two processes
 				to := config()
 				to.Wait = time.Second
 				g, err := s.guard(to, lease())

@@ -27,20 +27,21 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// order is an order for a process of the API.
+// order tells a process of the API what to do.
 type order struct {
 	DSN, Listen string
-	// Provider, if not empty, is the address that the handler calls, under a leased key.
+	// Provider is the address that the handler calls under a leased key, or "".
 	Provider string
-	// Stepped: the handler calls twice, in steps. Completes: abandoned requests are completed.
+	// Stepped makes the handler call twice, in steps. Completes makes the process complete abandoned
+	// requests.
 	Stepped, Completes bool
-	// Naive: without a guard.
+	// Naive makes the process work without a guard.
 	Naive bool
 }
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live serves the API until its process is killed.
+// live serves the API until the process is killed.
 func live(o order) error {
 	pool, err := pgxpool.New(context.Background(), o.DSN+"&pool_max_conns=4")
 	if err != nil {
@@ -58,8 +59,8 @@ func live(o order) error {
 	g, err := httpkey.New(store, c)
 	h := http.HandlerFunc(placeOrder)
 	if o.Completes {
-		// This process is not killed. Its timeouts are long, so that a slow machine does not let another process
-		// complete its requests.
+		// The test does not kill this process. Its timeouts are long, so that no other process completes
+		// its requests on a slow machine.
 		c.Timeout, l.Lease = 20*time.Second, 30*time.Second
 	}
 	if o.Provider != "" {
@@ -81,7 +82,7 @@ func live(o order) error {
 	return http.ListenAndServe(o.Listen, h)
 }
 
-// placeOrder places an order in the transaction of its request.
+// placeOrder handles a request: it places an order in the transaction of the guard.
 func placeOrder(w http.ResponseWriter, r *http.Request) {
 	tx, err := httpkey.TxFrom[pgx.Tx](r.Context())
 	number, err := place(r, tx, err)
@@ -97,7 +98,7 @@ func placed(w http.ResponseWriter, number int64, err error) {
 	_, _ = fmt.Fprintf(w, "order %d", number)
 }
 
-// naive does the same without a guard: clients that repeat requests cause more orders.
+// naive handles requests without a guard. A repeated request places another order.
 func naive(pool *pgxpool.Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var number int64
@@ -109,7 +110,7 @@ func naive(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-// place places an order, unless there is an error already.
+// place places an order. If err is set, it only returns err.
 func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
 	body, _ := io.ReadAll(r.Body)
 	if err == nil {
@@ -121,7 +122,7 @@ func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
 	return number, err
 }
 
-// charge calls a provider that recognises keys.
+// charge handles a request: it calls a provider with an idempotency key.
 func charge(provider string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, _ := httpkey.AttemptFrom(r.Context())
@@ -169,7 +170,7 @@ func (p *process) kill() {
 	_ = p.Wait()
 }
 
-// answer is an answer to a client.
+// answer is the answer that a client got.
 type answer struct {
 	Status   int
 	Body     string
@@ -193,7 +194,7 @@ func (p *process) ask(ctx context.Context, key string) (answer, error) {
 	return answer{r.StatusCode, string(body), r.Header.Get(httpkey.ReplayedHeader) == "true"}, err
 }
 
-// insist repeats a request, as the contract requires, until it has a final answer.
+// insist repeats a request until it has a final answer, as the contract requires.
 func (p *process) insist(ctx context.Context, t *testing.T, key string) answer {
 	t.Helper()
 	for {
@@ -204,7 +205,7 @@ func (p *process) insist(ctx context.Context, t *testing.T, key string) answer {
 		if ctx.Err() != nil {
 			t.Fatalf("no answer came: %+v, %v; its log:\n%s", a, err, p.log)
 		}
-		processes.Pause(ctx, 50*time.Millisecond) // less than Retry-After says
+		processes.Pause(ctx, 50*time.Millisecond) // a shorter pause than Retry-After says
 	}
 }
 
@@ -243,7 +244,9 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 	for how, stop := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
 		for _, at := range points {
 			if how == "frozen" && (at.name == "before the mark" || at.name == "before the effect") {
-				continue // as after them, and the server takes eleven seconds to end a transaction
+				// the result would be the same as at the later points, and the server needs eleven
+				// seconds to end the transaction
+				continue
 			}
 			t.Run("F2_"+how+"_"+at.name, func(t *testing.T) {
 				t.Parallel()
@@ -288,10 +291,10 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// provider charges once for a key.
+// provider is a payment provider that charges once for each key.
 type provider struct {
 	mutex sync.Mutex
-	calls map[string]int // by key; guarded by mutex
+	calls map[string]int // number of calls by key; guarded by mutex
 }
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -333,7 +336,7 @@ func TestLaw5AProcessThatDiesLeavesAKeyThatIsCalledForAgainUnderTheSameKey(t *te
 			if b := heir.insist(ctx, t, t.Name()); !b.Replayed || b.Body != a.Body {
 				t.Errorf("the copy gets %+v, the first %+v", b, a)
 			}
-			if len(other.calls) != 2 { // of the warming, and of the case
+			if len(other.calls) != 2 { // one call from the warm-up and one from the case
 				t.Errorf("the provider was called under %d keys", len(other.calls))
 			}
 		})

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// TestTheFirstAPIPrintsWhatThePageShows builds the program of docs/start/http-api.md, runs it, and
-// sends the requests of the page; only the port differs. The program is killed after each request.
+// TestTheFirstAPIPrintsWhatThePageShows builds the program of docs/start/http-api.md and sends the requests
+// of the page. Only the port differs. The test kills the program after each request.
 func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -68,7 +68,7 @@ func listens(ctx context.Context, t *testing.T, address string, p *process) {
 	}
 }
 
-// firstAPI returns the program of the page, its commands and what they print.
+// firstAPI returns the program of the page, the commands, and their output.
 func firstAPI(t *testing.T) (program string, commands []string, printed string) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/start/http-api.md")

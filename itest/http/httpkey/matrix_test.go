@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/leasedkey"
 )
 
-// end is how a handler ends.
+// end is the way in which a handler ends.
 type end string
 
 const (
@@ -53,10 +53,10 @@ const (
 	otherCaller request = "other caller"
 )
 
-// fate is the required result of a request.
+// fate is the result that a request must have.
 type fate struct {
 	status   int
-	code     string // of a problem document
+	code     string // code in the problem document of the answer
 	runs     bool
 	replayed bool
 }
@@ -70,19 +70,19 @@ var (
 	isRun       = fate{runs: true}
 )
 
-// want returns the required result of a request.
+// want returns the result that a request must have if its key is in this state.
 func want(s *shop, st state, r request) fate {
 	if r == otherCaller || st == unused {
-		return isRun // keys of two callers are separate
+		return isRun // the keys of different callers are independent
 	}
 	if r != same {
 		switch {
 		case s.leased(), st == kept, st == keptError, st == here:
 			return isMismatch
 		case st == elsewhere:
-			return isInFlight // its outcome is known when the first request has ended
+			return isInFlight // the outcome is known only when the first request has ended
 		}
-		return isRun // a rollback leaves nothing
+		return isRun // the first request was rolled back, so the handler runs again
 	}
 	switch st {
 	case kept:
@@ -97,7 +97,8 @@ func want(s *shop, st state, r request) fate {
 	return isRun
 }
 
-// answer returns the required answer to a request whose handler runs, and whether it is kept.
+// answer returns the answer that a request must get when its handler runs. kept is true if the store keeps
+// this answer.
 func (e end) answer() (status int, code string, kept bool) {
 	switch e {
 	case refusal:
@@ -114,14 +115,14 @@ func (e end) answer() (status int, code string, kept bool) {
 	return 201, "", true
 }
 
-// script says what the handler does for one request.
+// script tells the handler what to do for one request.
 type script struct {
 	end     end
 	gone    context.CancelFunc
 	ran     int
-	unknown bool          // as the last attempt reported it
+	unknown bool          // the value of Unknown in the last attempt
 	entered chan struct{} // nil, or closed when the handler has begun
-	leave   chan struct{} // the handler waits until it is closed
+	leave   chan struct{} // the handler waits until this channel is closed
 }
 
 type scriptKey struct{}
@@ -157,7 +158,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// bench is a case: its guards belong to two processes.
+// bench is a test case. It has two guards, as in two processes.
 type bench struct {
 	*shop
 	key         string
@@ -170,10 +171,10 @@ func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	if st == inDoubt {
 		l.Window = leasedkey.Never
 	}
-	quick := config() // for the guard whose handler never returns
+	quick := config() // configuration for a handler that never returns
 	switch {
 	case e == late && st == here:
-		quick.Timeout = time.Second // requests in progress must outlast the case
+		quick.Timeout = time.Second // with the other configuration, requests in progress outlast the case
 	case e == late:
 		quick.Timeout = 300 * time.Millisecond
 	}
@@ -188,7 +189,7 @@ func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	return b
 }
 
-// send sends a request to a process.
+// send sends a request to a guard.
 func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRecorder {
 	path, body, caller := "/orders", "tea", "a"
 	switch r {
@@ -210,7 +211,8 @@ func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRe
 	return w
 }
 
-// bring brings the key into a state; end ends the requests in progress, and returns when they have ended.
+// bring brings the key into a state. The returned function ends the requests in progress and returns when
+// they have ended.
 func (b *bench) bring(t *testing.T, st state) (end func()) {
 	t.Helper()
 	ends := map[state]ending{kept: {well, b.here}, keptError: {refusal, b.here}, released: {later, b.here}, failed: {failure, b.here}, inDoubt: {failure, b.here}, here: {well, b.here}, elsewhere: {well, b.there}}
@@ -238,13 +240,13 @@ func (b *bench) bring(t *testing.T, st state) (end func()) {
 	}
 }
 
-// ending is how a request ends, perhaps in another process.
+// ending is the way in which a request ends, perhaps in another process.
 type ending struct {
 	end end
 	to  http.Handler
 }
 
-// waits reports whether a request has to wait until the request in progress has ended.
+// waits reports whether a request must wait until the request in progress has ended.
 func waits(s *shop, st state, r request) bool {
 	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
 }
@@ -259,7 +261,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 				for _, r := range []request{same, otherBody, otherRoute, otherCaller} {
 					for _, e := range []end{well, refusal, later, failure, panics, late, gone} {
 						if number++; st == inDoubt && !s.leased() {
-							continue // a rollback leaves no doubt
+							continue // after a rollback the outcome is known
 						}
 						t.Run(fmt.Sprintf("F1_%s_%s_%s", st, r, e), func(t *testing.T) { judge(t, open(t, s, fmt.Sprint(number), e, st), st, r, e) })
 					}
@@ -269,7 +271,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 	}
 }
 
-// judge sends a request and its repetitions, and reports wrong results.
+// judge sends a request and then repeats it, and checks the results.
 func judge(t *testing.T, b *bench, st state, r request, e end) {
 	land := b.bring(t, st)
 	expected := want(b.shop, st, r)
@@ -303,7 +305,7 @@ func judge(t *testing.T, b *bench, st state, r request, e end) {
 		return
 	}
 	if st == inDoubt && e != later {
-		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard repeats no request that may have had an effect
+		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard does not repeat a request that may have had an effect
 		return
 	}
 	wants(t, "its copy", w, repeated, fate{status: 201}, 1)
@@ -321,8 +323,8 @@ func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f
 	}
 }
 
-// effects checks the number of effects of the case's request, in addition to the effects of the request that brought its
-// key into its state.
+// effects checks the number of effects of the case's request. Effects of the request that brought the key
+// into its state do not count.
 func (b *bench) effects(t *testing.T, st state, r request, want int) {
 	t.Helper()
 	if b.leased() {

@@ -22,16 +22,16 @@ import (
 
 var (
 	orders = flag.Int("orders", 400, "how many orders the proof places")
-	stops  = flag.Int("stops", 14, "how often the proof kills or freezes a process, at least")
+	stops  = flag.Int("stops", 14, "minimum number of kills and freezes")
 	seed   = flag.Uint64("seed", 1, "draws the clients' targets and the duration of freezes")
 )
 
-// slot is a place for one process after another.
+// slot holds the current process; after a process is killed, the slot gets a new one.
 type slot struct {
 	proxy *pgproxy.Proxy
 	naive bool
 	mutex sync.Mutex
-	now   *process // guarded by mutex
+	now   *process // the current process; guarded by mutex
 }
 
 func (s *slot) process() *process {
@@ -47,19 +47,19 @@ func (s *slot) start(t *testing.T) {
 	s.now = p
 }
 
-// fleet is two processes of the API, their clients, and the goroutine that stops the processes.
+// fleet has two processes of the API, their clients, and the goroutine that kills and freezes the processes.
 type fleet struct {
-	orders         int64 // number of orders
-	stops          int   // how often a process is stopped, at least
+	orders         int64 // number of orders to place
+	stops          int   // how often a process is killed or frozen at least
 	points         []point
-	naive          bool // without a guard
+	naive          bool // whether the processes work without a guard
 	slots          [2]*slot
-	next           atomic.Int64 // order
-	repeats        atomic.Int64 // answers that were not final
+	next           atomic.Int64 // number of the next order
+	repeats        atomic.Int64 // number of answers that were not final
 	contradictions atomic.Int64
 	curls          atomic.Int64
 	mutex          sync.Mutex
-	stopped        map[string]int // by point and how; guarded by mutex
+	stopped        map[string]int // number of stops by point and kind; guarded by mutex
 }
 
 func TestProofEachOrderOnceUnderKillsAndFreezes(t *testing.T) {
@@ -78,8 +78,8 @@ func TestTheProofFindsAnAPIWithoutAGuard(t *testing.T) {
 	}
 }
 
-// run places the orders, and returns how many rows there are, of how many orders, and how many answers differed from an
-// earlier answer to the same request.
+// run places the orders. It returns the number of rows, the number of different orders, and the number of
+// answers that differed from an earlier answer to the same request.
 func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
@@ -113,7 +113,8 @@ func (f *fleet) report(t *testing.T, placed int) {
 	}
 }
 
-// more reports whether to place another order: also while processes are still to be stopped.
+// more returns the number of the next order. It returns false if all orders are placed and no process remains
+// to be stopped.
 func (f *fleet) more(ctx context.Context) (int64, bool) {
 	f.mutex.Lock()
 	enough := f.total() >= f.stops
@@ -129,7 +130,7 @@ func (f *fleet) total() (n int) {
 	return n
 }
 
-// order places orders, one after the other, as the contract requires.
+// order places orders one after the other, and repeats requests as the contract requires.
 func (f *fleet) order(ctx context.Context, t *testing.T, draw *rand.Rand) {
 	for {
 		n, more := f.more(ctx)
@@ -137,7 +138,7 @@ func (f *fleet) order(ctx context.Context, t *testing.T, draw *rand.Rand) {
 			return
 		}
 		key, first := "order "+strconv.FormatInt(n, 10), answer{}
-		for range 1 + draw.IntN(3) { // a client may repeat an answered request
+		for range 1 + draw.IntN(3) { // a client may repeat a request that was answered
 			a, ok := f.insist(ctx, key, draw)
 			switch {
 			case !ok:
@@ -174,7 +175,7 @@ func (f *fleet) insist(ctx context.Context, key string, draw *rand.Rand) (answer
 	return answer{}, false
 }
 
-// curl sends a request with the program curl.
+// curl sends a request with the command curl.
 func (p *process) curl(ctx context.Context, key string) (answer, error) {
 	text, err := exec.CommandContext(ctx, "curl", "-s", "-w", "\n%{http_code}", "-H", "X-Account: a", "-H", httpkey.Header+`: "`+key+`"`, "-H", "Content-Type: text/plain", "--data-binary", key, p.url).Output()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 const insert = "insert into effects values ($1)"
 
-// kind is a way to access PostgreSQL: an endpoint without a guard, and the protected one.
+// kind is a way to use PostgreSQL, with two endpoints: one without a guard, and one with a guard.
 type kind struct {
 	plain, protected http.Handler
 }
@@ -42,7 +42,7 @@ func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http
 	return g.ProtectFunc(h)
 }
 
-// sized returns a connection string whose pool has two connections, unless it says otherwise.
+// sized limits the pool of a connection string to two connections, unless the string has its own limit.
 func sized(dsn string) string {
 	if strings.Contains(dsn, "pool_max_conns") {
 		return dsn
@@ -79,7 +79,7 @@ func overPgx(t testing.TB, dsn string) kind {
 	}
 }
 
-// overQueue is like over, with queued statements.
+// overQueue does the same as over, with queued statements.
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
@@ -110,7 +110,7 @@ func overSQL(t testing.TB, dsn string) kind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without this option the driver pings a connection that was unused for a second.
+	// By default the driver pings a connection that was unused for a second.
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	db := stdlib.OpenDB(*c, never)
 	db.SetMaxIdleConns(8)
@@ -143,12 +143,12 @@ func overSQL(t testing.TB, dsn string) kind {
 
 func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 	dsn := services.Postgres(t)
-	opened(t, dsn) // creates the tables
+	opened(t, dsn) // opened creates the tables
 	for _, c := range []struct {
 		name string
 		open func(testing.TB, string) kind
-		more int // more than the handler needs without a guard
-		copy int // for a request that is answered from the store
+		more int // additional round trips because of the guard
+		copy int // round trips for a request that is answered from the store
 	}{
 		{"pgx", overPgx, 0, 4},
 		{"pgx_queued", overQueue, -1, 4},
@@ -169,7 +169,7 @@ func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 				}
 				return proxy.Counts().RoundTrips
 			}
-			for _, key := range []string{"a", "a", "b", "b", "c"} { // prepares statements
+			for _, key := range []string{"a", "a", "b", "b", "c"} { // these requests prepare the statements
 				trips(k.plain, key)
 				trips(k.protected, key)
 			}

@@ -1,4 +1,4 @@
-// Package httpkey tests the keys of HTTP requests with every store that keeps them.
+// Package httpkey tests idempotency keys of HTTP requests with every store that can keep them.
 package httpkey
 
 import (
@@ -27,15 +27,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shop is a store of keys, and the effects of handlers.
+// shop is a store of idempotency keys, with functions for the effects of handlers.
 type shop struct {
-	// guard returns a new guard for the store, as another process would have it.
+	// guard returns a new guard for the store, as another process would create it.
 	guard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
-	// effect has an effect in a handler's transaction, and count returns how many are committed; both are nil with
-	// leased keys, whose effects are elsewhere.
+	// effect writes an effect in a handler's transaction. count returns the number of committed effects.
+	// Both are nil with leased keys, because the effects are in another system.
 	effect func(ctx context.Context, name string) error
 	count  func(t testing.TB, name string) int
-	// oneWriter: a request waits for the transaction of another one.
+	// oneWriter is true if a request waits for the transaction of another request.
 	oneWriter bool
 }
 
@@ -57,7 +57,7 @@ func shops() map[string]func(testing.TB) *shop {
 	}
 }
 
-// guards returns guards for a store of markers.
+// guards returns a function that creates guards for a store of markers.
 func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
@@ -92,7 +92,7 @@ type database struct {
 	store *sqlstore.Store
 }
 
-// ready creates the tables.
+// ready creates the tables of the store and of the effects.
 func (d database) ready(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })
@@ -107,7 +107,7 @@ func (d database) ready(t testing.TB) database {
 
 func sqlite(t testing.TB) database { return sqliteThat(t, "off") }
 
-// sqliteThat opens a SQLite database with a value of synchronous.
+// sqliteThat opens a SQLite database with this value of the setting synchronous.
 func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -158,7 +158,7 @@ func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
 	}
 }
 
-// pool is a pool of pgx with a store.
+// pool is a pgx pool with a store.
 type pool struct {
 	pool  *pgxpool.Pool
 	store *pgxstore.Store
@@ -235,5 +235,5 @@ func config() httpkey.Config {
 	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
 }
 
-// lease returns a configuration that repeats requests with an unknown outcome.
+// lease returns a configuration in which a request with an unknown outcome is repeated.
 func lease() httpkey.LeaseConfig { return httpkey.LeaseConfig{Window: leasedkey.Always} }

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// TestTheStartOfTheDocumentProtectsAnEndpoint runs the program of docs/guides/http.md as a reader does.
+// TestTheStartOfTheDocumentProtectsAnEndpoint runs the program of docs/guides/http.md.
 func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -44,6 +44,6 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 
 func TestTheDocumentShowsTheseLines(t *testing.T) {
 	code := pages.Read(t, "../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go")
-	// The page shows some lines of function bodies without their indent in the source.
+	// Some lines on the page are from function bodies, but without their indentation.
 	pages.Shows(t, "../../../docs/guides/http.md", 3, code+strings.ReplaceAll(code, "\n\t", "\n"))
 }

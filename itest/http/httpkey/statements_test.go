@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// send runs a statement in the transaction of a request, of any kind.
+// send runs a statement in the transaction of the request, whatever type the transaction has.
 func send(ctx context.Context, statement string) error {
 	if tx, err := httpkey.TxFrom[*sql.Tx](ctx); err == nil {
 		_, err = tx.ExecContext(ctx, statement)
@@ -64,7 +64,7 @@ func TestLaw3AStatementThatFailedUntoldLeavesNothing(t *testing.T) {
 					t.Error(err)
 				}
 				_ = send(r.Context(), "insert into nowhere values (1)")
-				w.WriteHeader(http.StatusCreated) // and reports success
+				w.WriteHeader(http.StatusCreated) // the handler reports success although its statement failed
 			})
 			if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "not-committed") || s.count(t, "k") != 0 {
 				t.Errorf("%d: %s, %d effects", w.Code, w.Body, s.count(t, "k"))
@@ -103,7 +103,7 @@ func TestLaw1AHandlerThatEndsItsTransactionLeavesNoEffectWithoutItsKey(t *testin
 func TestCase3ACommitIsFoundOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut    func(*pgproxy.Proxy) *pgproxy.Rule
-		status int // 0: either status, depending on whether the server carried it out
+		status int // 0 accepts both statuses, because the result depends on whether the server executed the statement
 	}{
 		"case_3_whose_answer_was_cut": {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 201},
 		"case_3_cut_under_way":        {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutInFlight(pgproxy.Nth(1, pgproxy.Commit)) }, 0},

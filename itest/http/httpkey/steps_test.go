@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// complete completes abandoned requests while the process lives, sooner than Run does.
+// complete completes abandoned requests repeatedly while the process lives, with a shorter interval than Run.
 func complete(g *httpkey.Guard, h http.Handler) error {
 	c, err := g.Completer(h)
 	if err != nil {
@@ -34,7 +34,7 @@ func complete(g *httpkey.Guard, h http.Handler) error {
 	return nil
 }
 
-// steps charges, then mails; the provider does both.
+// steps handles a request in two steps: it charges and then sends a mail, both at the provider.
 func steps(provider string) http.HandlerFunc {
 	call := func(what string) func(context.Context, httpkey.Attempt) ([]byte, error) {
 		return func(ctx context.Context, a httpkey.Attempt) ([]byte, error) {
@@ -65,7 +65,7 @@ func steps(provider string) http.HandlerFunc {
 	}
 }
 
-// of returns how often the provider was called for a request, by step and key.
+// of returns the number of calls to the provider for a request, by step and key.
 func (p *provider) of(request string) map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -78,7 +78,7 @@ func (p *provider) of(request string) map[string]int {
 	return calls
 }
 
-// ended reports whether the answer to a request is kept.
+// ended reports whether the store has the answer to a request.
 func (p pool) ended(t *testing.T, key string) (is bool) {
 	t.Helper()
 	if err := p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is); err != nil {
@@ -89,23 +89,24 @@ func (p pool) ended(t *testing.T, key string) (is bool) {
 
 func commit(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Commit) }
 
-// changed matches the n-th change of an existing key: by the note, by the ends of the steps and by the end of the
-// request.
+// changed matches the n-th update of an existing key. A key is updated by the note, by the end of each step,
+// and by the end of the request.
 func changed(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
 
 func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 	dsn := services.Postgres(t)
 	pool := opened(t, dsn)
-	other := &provider{calls: map[string]int{}} // of all cases, because each new process completes the requests that it finds
+	// shared by all cases, because each new process completes all abandoned requests that it finds
+	other := &provider{calls: map[string]int{}}
 	server := httptest.NewServer(other)
 	t.Cleanup(server.Close)
-	// New processes complete the requests that they find, also those of other cases: a process that ended with its own
-	// case would leave them incomplete.
+	// A new process also completes abandoned requests of other cases. If it ended with its own case, it
+	// would leave these requests incomplete.
 	whole := t
 	for _, at := range []struct {
 		name string
 		hold func(*pgproxy.Proxy) *pgproxy.Rule
-		left bool // and therefore completed
+		left bool // whether the process was killed before the request was complete, so that another process completes it
 	}{
 		{"F2_after_the_claim", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(1)) }, false},
 		{"F2_after_the_note", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(2)) }, true},

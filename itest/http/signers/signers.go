@@ -1,5 +1,6 @@
-// Package signers signs requests as providers of webhooks do. Its tests compare these signatures, and what package
-// webhook accepts and refuses, with the libraries of the providers.
+// Package signers signs requests in the same way as providers of webhooks. Its tests compare these signatures
+// with the providers' own libraries. They also compare which requests package webhook and these libraries
+// accept.
 package signers
 
 import (
@@ -13,7 +14,7 @@ import (
 // StripeHeader is the header that contains Stripe's signature.
 const StripeHeader = "Stripe-Signature"
 
-// Stripe returns the value of that header for a body.
+// Stripe returns the value of the header Stripe-Signature for a body.
 func Stripe(secret string, at time.Time, body []byte) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = fmt.Fprintf(h, "%d.", at.Unix())

@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-var update = flag.Bool("update", false, "write the vectors that package webhook tests itself with")
+var update = flag.Bool("update", false, "write the vectors for the tests of package webhook")
 
-// vectorsFile contains requests that the libraries signed, and whether the libraries accept them. The tests of package
-// webhook, which requires no library, read it.
+// vectorsFile has requests that the providers' libraries signed, and whether these libraries accept them. The
+// tests of package webhook read this file and so need no library.
 const vectorsFile = "../../../webhook/testdata/vectors.json"
 
 // vector is a request, and whether the provider's library accepts its signature at any time.
@@ -39,7 +39,7 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// odd returns bodies that any processing would change.
+// odd returns bodies that would change if they were parsed and encoded again.
 func odd() map[string][]byte {
 	return map[string][]byte{
 		"an event":                  []byte("{\n  \"id\": \"evt_1\",\n  \"object\": \"event\"\n}"),
@@ -66,7 +66,7 @@ func everyByte() (all []byte) {
 	return all
 }
 
-// signed returns requests with each body, signed by the libraries, and their forgeries.
+// signed returns requests with each body, signed by the libraries, and forged variants of these requests.
 func signed(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
@@ -76,7 +76,7 @@ func signed(t *testing.T) (all []vector) {
 	}
 	for name, body := range odd() {
 		if name == "more than a piece is long" {
-			continue // the file would contain nothing for it
+			continue // this body is too long for the file
 		}
 		header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 		all = append(all, changed(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)
@@ -93,8 +93,8 @@ func signed(t *testing.T) (all []vector) {
 	return all
 }
 
-// changed returns a request and its forgeries: another body, another secret, another signature, another time with the
-// same signature.
+// changed returns a request and forged variants of it: with another body, another secret, another signature,
+// and another time with the same signature.
 func changed(v vector) []vector {
 	as := func(name string, change func(*vector)) vector {
 		c := v

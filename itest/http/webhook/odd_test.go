@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// sendRaw sends a body with the signature of a secret and an unsigned header.
+// sendRaw sends a body with the signature of a secret, and with an additional header that no signature
+// covers.
 func sendRaw(ctx context.Context, url string, body []byte, delivery string) (int, string) {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = h.Write(body)

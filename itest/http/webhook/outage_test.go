@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// outage begins and ends a fault that prevents rows from being written.
+// outage has functions that begin and end a fault. During the fault the store cannot write rows.
 type outage struct{ begins, ends func(t *testing.T) }
 
 func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) map[string]outage {
@@ -36,7 +36,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 			},
 			func(*testing.T) { unlock() },
 		},
-		// The server's error for a full disk; itest/store/postgres_faults fills a real disk.
+		// This fault raises the server's error for a full disk. itest/store/postgres_faults fills a real
+		// disk.
 		"a_full_disk": {
 			exec(`create function full_disk() returns trigger language plpgsql as
 				$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
@@ -46,8 +47,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 	}
 }
 
-// comes sends an event until it is received, as a provider does: a busy machine may be slower than the receiver's
-// timeout.
+// comes sends an event until the receiver accepts it, as a provider does. On a busy machine the first attempt
+// may exceed the receiver's timeout.
 func comes(t *testing.T, url, id string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -96,7 +97,7 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 			}
 			clients.Wait()
 			o.ends(t)
-			for i := range 10 { // the others are not sent again, and are in progress
+			for i := range 10 { // the others are not sent again, because they are in progress
 				comes(t, p.server.URL, fmt.Sprint("evt_", i))
 			}
 			for i := range 20 {

@@ -1,4 +1,4 @@
-// Package webhook tests webhooks with every store that has an inbox, through real connections.
+// Package webhook tests the webhook source with every store that has an inbox, over real connections.
 package webhook
 
 import (
@@ -39,7 +39,7 @@ import (
 
 const secret = "a secret of tests that nobody guesses"
 
-// unsigned is a header that messages have although no signature covers it.
+// unsigned is a header of the messages that the signature does not cover.
 const unsigned = "X-Delivery"
 
 var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite, "postgres": postgres}
@@ -47,7 +47,7 @@ var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite
 // runner is a consumer with any type of transaction.
 type runner interface{ Run(context.Context) error }
 
-// shop creates consumers on one store, whose handlers add an effect for each message.
+// shop creates consumers on one store. Their handlers write an effect for each message.
 type shop struct {
 	consumer func(source.Source) (runner, error)
 	count    func(t *testing.T, id string) int
@@ -143,7 +143,7 @@ func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
 	}, pool
 }
 
-// service is a process that receives webhooks: a server, and its consumer.
+// service is a process that receives webhooks: an HTTP server and its consumer.
 type service struct {
 	server *httptest.Server
 	stop   context.CancelFunc
@@ -176,7 +176,7 @@ func (p *service) end(t *testing.T) {
 	p.server.Close()
 }
 
-// send is one attempt of a provider.
+// send makes one attempt to deliver an event, and returns the status and the body of the response.
 func send(url, id string) (int, string) {
 	body := fmt.Sprintf(`{"id":%q}`, id)
 	h := hmac.New(sha256.New, []byte(secret))
@@ -195,7 +195,7 @@ func send(url, id string) (int, string) {
 	return a.StatusCode, string(text)
 }
 
-// once waits until an event has taken effect, and fails if it did so twice.
+// once waits until an event has taken effect, and fails if it has two effects.
 func (s shop) once(t *testing.T, id string) {
 	t.Helper()
 	n := 0

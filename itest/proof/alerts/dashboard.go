@@ -20,11 +20,11 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// inPlace replaces the variables that Grafana replaces in a query.
+// inPlace replaces the dashboard's variables in a query, as Grafana does.
 var inPlace = strings.NewReplacer("$consumer", ".*", "$__rate_interval", "30s")
 
-// ask sends each query of the dashboard to Prometheus, over the whole run, and records those
-// without data.
+// ask runs the queries of all dashboard panels in Prometheus, over the time of the whole run. ask records
+// queries that return no data.
 func (r *run) ask(ctx context.Context, began time.Time) error {
 	root, err := root(ctx)
 	if err != nil {

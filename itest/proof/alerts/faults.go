@@ -14,25 +14,25 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// fault is a fault that the proof produces.
 type fault struct {
 	// says describes the fault in a few words.
 	says string
-	// alerts must fire during the fault, and be resolved after its repair.
+	// alerts are the names of the alerts that must fire during the fault and must be resolved after its
+	// repair.
 	alerts []string
-	// breaks starts the fault, on is called in every turn while it lasts, and mends repairs
-	// it; each may be nil.
+	// breaks starts the fault. The proof calls on in every turn while the fault lasts. mends repairs the
+	// fault. Each of the three may be nil.
 	breaks func(context.Context) error
 	on     func(ctx context.Context, since time.Duration) error
 	mends  func(context.Context) error
 }
 
-// rounds returns the faults; the faults of a round are produced together.
+// rounds returns the faults. Each inner list is a round: the proof produces its faults at the same time.
 func (r *run) rounds() [][]fault {
 	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
 
-// messages returns faults of the messages.
+// messages returns the faults that messages cause.
 func (r *run) messages() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{
@@ -80,7 +80,7 @@ func (r *run) messages() []fault {
 	}
 }
 
-// work returns faults of the processes.
+// work returns the faults that processes cause.
 func (r *run) work() []fault {
 	frozen, released, thawed := false, false, false
 	return []fault{
@@ -102,7 +102,7 @@ func (r *run) work() []fault {
 			case since > 12*time.Second && !released:
 				released, err = true, r.operate(ctx, "messages", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
-					err = nil // the other process has completed some of them meanwhile
+					err = nil // meanwhile the other process has completed some of these messages
 				}
 			case since > 16*time.Second && !thawed:
 				thawed, err = true, r.second.Thaw()
@@ -134,12 +134,12 @@ func (r *run) work() []fault {
 			return err
 		}, mends: func(ctx context.Context) error { return r.operate(ctx, "replay", "stop", "1", "--because", "proof") }},
 		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) error {
-			return r.walked(ctx, "3 days") // repeatedly, because the reaper also runs
+			return r.walked(ctx, "3 days") // repeated in every turn, because the reaper also runs and updates the row
 		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},
 	}
 }
 
-// walked sets the last pass of a reaper back, by this time more than it retains.
+// walked makes the reaper look late: it dates the reaper's last pass back by the retention plus `behind`.
 func (r *run) walked(ctx context.Context, behind string) error {
 	done, err := r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind)
 	if err == nil && done.RowsAffected() != 1 {
@@ -148,7 +148,7 @@ func (r *run) walked(ctx context.Context, behind string) error {
 	return err
 }
 
-// cuts makes the replies to commits get lost.
+// cuts loses the replies to commits.
 func (r *run) cuts() fault {
 	var rule *pgproxy.Rule
 	return fault{says: "the second process's connections are cut at COMMIT", alerts: []string{"SemelUnknownCommits"}, breaks: func(context.Context) error {
@@ -163,9 +163,9 @@ func (r *run) cuts() fault {
 	}}
 }
 
-// changes has a consumer refuse to start with on_failure: continue. The others of its process go
-// on, and a restart would not bring it back, so the process stays alive and the consumer is not
-// ready.
+// changes gives a consumer with on_failure: continue a new identity, so that the consumer refuses to start.
+// The other consumers of the process keep running. A restart would not help, so the process stays alive and
+// only this consumer is not ready.
 func (r *run) changes() fault {
 	return fault{says: "a consumer cannot start: its identity is another than the store knows", alerts: []string{"SemelNotReady"},
 		breaks: func(ctx context.Context) error {
@@ -185,8 +185,8 @@ func (r *run) changes() fault {
 		mends: func(ctx context.Context) error { return r.again(ctx, secondPolicy, true) }}
 }
 
-// again kills the second process and starts it with a policy. The process is killed and not
-// stopped, because a process with a consumer that could not start does not exit with 0.
+// again kills the second process and starts it with another policy. again kills the process instead of
+// stopping it, because a process with a consumer that could not start exits with an error.
 func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 	if err = r.second.Kill(); err != nil {
 		return err
@@ -197,8 +197,8 @@ func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 	return r.second.Start()
 }
 
-// deployment has every message of a consumer fail for good from its start on, as after a bad
-// deployment. What was parked before the circuit breaker opened is discarded.
+// deployment makes every message of a consumer fail permanently, as after a bad deployment. The repair
+// discards the messages that were parked before the circuit breaker opened.
 func (r *run) deployment() fault {
 	works := func(ctx context.Context, n int) error {
 		_, err := r.pool.Exec(ctx, `update works set n = $1`, n)
@@ -218,7 +218,8 @@ func (r *run) deployment() fault {
 	}}
 }
 
-// clock dates rows in the future, like a database whose clock was ahead and was corrected.
+// clock gives rows timestamps in the future. Such rows exist after a database whose clock was ahead got its
+// clock corrected.
 func (r *run) clock() fault {
 	return fault{says: "the database's clock was a day ahead", alerts: []string{"SemelClockSetBack"}, breaks: func(context.Context) error {
 		r.endpoint.slow.Store(int64(time.Second))
@@ -234,11 +235,10 @@ func (r *run) clock() fault {
 	}}
 }
 
-// down stops the database. The second process counts as not alive after ten seconds of that
-// (restart_on_outage). Of the further causes of SemelNotAlive, semel run reaches none that lasts
-// for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as
-// soon as its other consumers are drained. Those causes are tested in consumer.TestAlive and in
-// the assembly.
+// down stops the database. With restart_on_outage the second process is not alive after ten seconds without a
+// database. SemelNotAlive has further causes, but in `semel run` none of them lasts for long: handlers of a
+// policy obey their timeouts, and with on_failure: exit a process ends as soon as its other consumers are
+// drained. consumer.TestAlive and the tests of the assembly cover these causes.
 func (r *run) down() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) error {
 		r.Server.Stop()

@@ -35,7 +35,7 @@ func record(topic, id, kind, body string) *kgo.Record {
 // send publishes a message.
 func (r *run) send(topic, id, kind, body string) { r.Kafka.Produce(record(topic, id, kind, body)) }
 
-// many publishes this number of messages to a topic, each with its own id.
+// many publishes n messages to a topic, each with its own id.
 func (r *run) many(topic string, n int) {
 	var all []*kgo.Record
 	for range n {

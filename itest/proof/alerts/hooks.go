@@ -19,7 +19,7 @@ const hooking = "hooking"
 // hookSecret is a secret for this proof only.
 const hookSecret = "whsec_that_only_this_proof_knows"
 
-// withHooks adds to a policy the consumer of webhooks and the address where it receives.
+// withHooks adds to a policy the consumer of webhooks and the address where it receives them.
 func (r *run) withHooks(policy string) (text string, err error) {
 	if r.hooks, err = proof.FreeAddress(); err != nil {
 		return "", err

@@ -13,22 +13,22 @@ import (
 
 // Ledger has the result of each alert in a run of the proof, and the number of dashboard queries.
 type Ledger struct {
-	// Scale is the factor by which durations were shortened.
+	// Scale is the factor by which the durations in the alert rules were shortened.
 	Scale int
-	// Effects is the number of effects in the healthy run, FiredHealthy the alerts that fired
-	// during it.
+	// Effects is the number of effects in the healthy run. FiredHealthy are the alerts that fired during the
+	// healthy run.
 	Effects      int
 	FiredHealthy []string
-	// Alerts are the results for the shipped rules, in their order.
+	// Alerts are the results for the shipped rules, in the order of the rules.
 	Alerts []Alert
-	// Queries is the number of queries of the dashboard; Empty are those without data.
+	// Queries is the number of queries of the dashboard. Empty are the queries that returned no data.
 	Queries int
 	Empty   []string
 	Seconds proof.Seconds
 }
 
-// Alert is the result of one alert: when it was first pending and first fired, in seconds after
-// the fault, and when it was resolved, in seconds after the repair; 0 means never. An alert
+// Alert is the result of one alert. It has the seconds from the fault until the alert was first pending and
+// until it first fired, and the seconds from the repair until it was resolved; 0 means never. An alert
 // without a `for` duration is never pending.
 type Alert struct {
 	Name, Fault, Of           string
@@ -36,7 +36,7 @@ type Alert struct {
 	last                      float64
 }
 
-// String returns a line of the report.
+// String returns the line of this alert in the report.
 func (a Alert) String() string {
 	switch {
 	case a.Fault == "":
@@ -53,7 +53,7 @@ func (a Alert) String() string {
 	return fmt.Sprintf("%sfiring after %.0f s, resolved %.0f s after the mending; %s: %s", pending, float64(a.Firing), float64(a.Resolved), a.Of, a.Fault)
 }
 
-// Wrong returns what was wrong with the rules.
+// Wrong returns an error that lists the alerts and queries with a wrong result.
 func (l Ledger) Wrong() error {
 	var all []error
 	if len(l.FiredHealthy) > 0 {
@@ -70,7 +70,7 @@ func (l Ledger) Wrong() error {
 	return errors.Join(all...)
 }
 
-// Fault returns why the ledger is no proof.
+// Fault returns an error if the run proves nothing, for example because too little happened.
 func (l Ledger) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(100, l.Effects, "effects in the healthy run"), ledger.AtLeast(1, len(l.Alerts), "alerts"), ledger.AtLeast(20, l.Queries, "queries of the dashboard"))
 }

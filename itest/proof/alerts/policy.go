@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// The names of the consumers, which are also the names of their topics and groups.
+// The names of the consumers. Each consumer's topic and group have the same name.
 const (
 	billing    = "billing"    // one effect for each message; gets copies, conflicts, unknown types and poison messages
-	guarded    = "guarded"    // the marker, and its own constraint as a second guard
-	calling    = "calling"    // an endpoint, under leases, in both processes
-	ordering   = "ordering"   // versions of streams
-	trailing   = "trailing"   // lags behind its broker
-	holding    = "holding"    // writes a row that the proof locks
-	cached     = "cached"     // has keys in Redis, and continues without Redis
+	guarded    = "guarded"    // writes markers, and its table has a constraint of its own as a second guard
+	calling    = "calling"    // calls an HTTP endpoint, with strategy lease, in both processes
+	ordering   = "ordering"   // processes versions of streams
+	trailing   = "trailing"   // falls behind its topic
+	holding    = "holding"    // writes a row that the proof locks, so that its handler waits
+	cached     = "cached"     // remembers message ids in Redis, and continues if Redis is down
 	repeated   = "repeated"   // is replayed
 	keeping    = "keeping"    // has a retention
 	connecting = "connecting" // in the second process, whose connections are cut
@@ -37,8 +37,8 @@ create table works (n bigint not null);
 insert into works values (1);
 `
 
-// The policies: of the first process, of the second, and of the second with another identity
-// for one consumer than the one in the store.
+// The policies: one for the first process and two for the second. The last policy changes the identity of one
+// consumer, so that it differs from the identity in the store.
 const (
 	firstPolicy   = "first.yaml"
 	secondPolicy  = "second.yaml"
@@ -61,13 +61,13 @@ func plain(name string, more ...string) string {
 	return text + fmt.Sprintf(effect, name)
 }
 
-// handled returns a consumer with its own handler.
+// handled returns the policy text of a consumer with its own handler.
 func handled(name, handler string, more ...string) string {
 	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
 	return text + "    handler:\n" + handler
 }
 
-// calls returns the handler that calls the endpoint.
+// calls returns the policy text of the handler that calls the endpoint.
 func (r *run) calls(path string) string {
 	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint.address, path)
 }
@@ -103,7 +103,7 @@ func (r *run) write() (err error) {
 	return nil
 }
 
-// head returns a policy up to its consumers; listen is the value of that key.
+// head returns the part of a policy that precedes its consumers. listen is the value of the key of that name.
 func (r *run) head(listen, database string, sources ...string) string {
 	text := fmt.Sprintf("version: 1\nlisten: %s\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
 	for _, name := range sources {

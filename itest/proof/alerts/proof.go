@@ -1,11 +1,10 @@
 //go:build unix
 
-// Package alerts proves that the shipped alert rules detect the faults that they are for. A
-// Prometheus scrapes two processes of semel run. The proof produces one kind of fault after the
-// other. Each alert must be pending, fire, and be resolved when the fault is repaired. In a
-// healthy run no rule may fire, neither as shipped nor with shortened durations. The rules are
-// those of deploy/alerts.yaml with shorter durations, so that a fault need not last an hour.
-// itest/binary/alerts tests the original durations with recorded metrics.
+// Package alerts proves that the shipped alert rules detect their faults. A Prometheus server scrapes two
+// processes of `semel run`. The proof produces one kind of fault after the other. Each alert must be pending,
+// fire, and be resolved after the repair. In a healthy run no rule may fire, neither as shipped nor with
+// shortened durations. The rules are those of deploy/alerts.yaml with shorter durations, so that a fault need
+// not last an hour. itest/binary/alerts tests the original durations with recorded metrics.
 package alerts
 
 import (
@@ -28,10 +27,10 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	Scale   int           `flag:"how many times shorter the rules' durations are; the sampler of stores takes 15 s all the same, so that more than 60 leaves rules without figures"`
-	Healthy time.Duration `flag:"how long nothing is wrong at first; 5m is that of the rules that ship"`
-	Binary  string        `flag:"a semel that was built before; without, it is built"`
-	// Plant, if set, plants a fault: see Room.Plants.
+	Scale   int           `flag:"by which factor the rules' durations are shortened; at most 60, because the sampler of stores always takes 15 s"`
+	Healthy time.Duration `flag:"duration of the healthy run; 5m is the range of the shipped rules"`
+	Binary  string        `flag:"path of a semel binary; built if empty"`
+	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 }
 
@@ -49,8 +48,8 @@ type run struct {
 	prometheus    *services.Prometheus
 	pool          *pgxpool.Pool
 	endpoint      *endpoint
-	hooks         string // where webhooks are received
-	lock          pgx.Tx // the connection that holds the gate's lock, while it is locked
+	hooks         string // address at which the process receives webhooks
+	lock          pgx.Tx // the transaction that locks the table "gate", or nil
 	first, second *member
 	replay        *processes.Process
 	sent          int
@@ -63,8 +62,8 @@ type member struct {
 	address string
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
-// error means that the run itself failed.
+// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Scale: p.Scale}
 	r := &run{Proof: p, Fleet: &proof.Fleet{Stage: s, Binary: p.Binary}, ledger: &l}
@@ -130,11 +129,12 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.write()
 }
 
-// makeTopics creates the topics. A broker that has just started may answer slowly.
+// makeTopics creates the topics. It retries for up to three minutes, because a broker that has just started
+// may answer slowly.
 func (r *run) makeTopics(ctx context.Context) error {
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	week := "604800000" // a retention of identities must be longer than that of records
+	week := "604800000" // the retention of markers must be longer than the retention of the topic
 	return proof.Until(most, time.Second, func() (bool, error) {
 		made, err := r.Kafka.Admin.CreateTopics(most, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...)
 		for _, t := range made {
@@ -146,7 +146,7 @@ func (r *run) makeTopics(ctx context.Context) error {
 	})
 }
 
-// prove runs all processes: first a healthy time, then the rounds of faults.
+// prove runs all processes: first for a time without faults, then through the rounds of faults.
 func (r *run) prove(ctx context.Context) error {
 	rules, names, err := shipped(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *run) prove(ctx context.Context) error {
 	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
 	began := time.Now()
 	if err := r.healthy(ctx); err != nil || r.Plant == plantPoison {
-		return err // by now the planted fault is detected or missed
+		return err // at this point the planted fault has been detected or missed, so the rounds are not needed
 	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
@@ -173,7 +173,6 @@ func (r *run) prove(ctx context.Context) error {
 	return r.ask(ctx, began)
 }
 
-// start starts a process and waits until its consumers are ready.
 func (r *run) start(ctx context.Context, m *member) (err error) {
 	if err := m.Start(); err != nil {
 		return err
@@ -204,13 +203,13 @@ func (m *member) ready() (is bool, why string) {
 	return err == nil && answer.StatusCode == http.StatusOK, string(said)
 }
 
-// pause is the length of a turn.
+// pause is the time between two turns.
 const pause = 500 * time.Millisecond
 
 // healthy runs without a fault for a while.
 func (r *run) healthy(ctx context.Context) error {
 	r.Say("healthy for %s", r.Healthy)
-	r.many(repeated, 1000) // so that a replay of one message per second lasts a whole round
+	r.many(repeated, 1000) // so many that a replay of one message per second lasts a whole round
 	if r.Plant == plantPoison {
 		r.send(billing, r.name(), made, `{"amount": "much"}`)
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Time limits: for alerts of a round to fire, for them to be resolved, and for alerts of
-// earlier rounds to be resolved before a round.
+// Time limits: until all alerts of a round fire, until they are resolved, and, before a round, until the
+// alerts of earlier rounds are resolved.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
 	untilQuiet    = time.Minute
 )
 
-// round waits until no alert fires, starts the faults, waits until each expected alert has
-// fired, repairs the faults, and waits until no alert fires.
+// round waits until no alert fires and then starts the faults. After each expected alert has fired, round
+// repairs the faults and waits until no alert fires.
 func (r *run) round(ctx context.Context, number int, faults []fault) error {
 	if _, err := r.turns(ctx, untilQuiet, r.quiet); err != nil {
 		return err
@@ -90,8 +90,8 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// turns publishes a trickle of messages until the condition holds, for at most this time, and
-// reports whether it holds.
+// turns publishes a few messages again and again until the condition holds, for at most the time `most`.
+// turns reports whether the condition holds.
 func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) (bool, error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -100,12 +100,12 @@ func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Con
 		return so(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return false, nil // the ledger reports what did not happen
+		return false, nil // no error here: the ledger reports the alert that did not fire
 	}
 	return err == nil, err
 }
 
-// firing returns the alerts with shortened durations that fire.
+// firing returns the names of the firing alerts among the rules with shortened durations.
 func (r *run) firing() (map[string]bool, error) {
 	now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
 	names := map[string]bool{}
@@ -115,7 +115,7 @@ func (r *run) firing() (map[string]bool, error) {
 	return names, err
 }
 
-// all records the firing alerts and reports whether all expected ones have fired.
+// all adds the firing alerts to fired and reports whether all expected alerts have fired.
 func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error) {
 	now, err := r.firing()
 	for name := range now {
@@ -144,8 +144,8 @@ func (r *run) none(wanted map[string]*Alert) (bool, error) {
 	return true, err
 }
 
-// tell records when Prometheus had each alert pending, firing and resolved. over is set if none
-// fires now.
+// tell records when each alert was pending, firing and resolved in Prometheus. over is true if no alert fires
+// now.
 func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) error {
 	now := time.Now()
 	states, err := r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second)
@@ -181,7 +181,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// earlier returns the earlier of two times; 0 is no time.
+// earlier returns the earlier of two times. A known time of 0 means that no time is known.
 func earlier(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

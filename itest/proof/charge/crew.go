@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// member is one process, over all its restarts.
+// member is one process of the proof, including all its restarts.
 type member struct {
 	*proof.Member
 	order order
-	thaw  time.Time // when to continue it; zero unless it is frozen
+	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// of returns the members with a role.
+// of returns all members with this role.
 func (r *run) of(is role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == is {
@@ -68,8 +68,8 @@ var (
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// traps returns, Rounds times, a kill at each point, and a freeze at every third point, in a
-// rotation that reaches all points.
+// traps returns the traps for a kind of process. There are Rounds rounds. Each round has a kill at each point
+// and, at every third point, a freeze before the kill. Over three rounds each point gets a freeze.
 func (r *run) traps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
@@ -82,7 +82,7 @@ func (r *run) traps(points []faults.Point) (all []trap) {
 	return all
 }
 
-// start starts a process with its remaining traps.
+// start starts a process. Its configuration holds the traps that have not been sprung.
 func (r *run) start(m *member) error {
 	text, err := json.Marshal(m.order)
 	if err != nil {
@@ -95,8 +95,7 @@ func (r *run) start(m *member) error {
 	return m.Start()
 }
 
-// tend restarts a process that its trap has killed, and continues one that was frozen long
-// enough.
+// tend restarts a process that a trap has killed. tend continues a process that has been frozen long enough.
 func (r *run) tend(of *proof.Member) error {
 	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
@@ -124,7 +123,7 @@ func (r *run) tend(of *proof.Member) error {
 	return m.Thaw()
 }
 
-// sprung counts the traps that a process has sprung.
+// sprung counts the trap that this process has just sprung, and removes it.
 func (r *run) sprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
@@ -136,10 +135,11 @@ func (r *run) sprung(m *member) {
 	r.Say("%s is %s at %s", m.Name, did, t.Point)
 }
 
-// overtime is the time limit for the remaining traps when no other faults follow.
+// overtime is how long the proof waits for the last traps after all other faults.
 const overtime = 20 * time.Second
 
-// sprungAll waits until all traps are sprung, or for this time. The ledger reports the others.
+// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not
+// sprung by then.
 func (r *run) sprungAll(ctx context.Context) error {
 	until := time.Now().Add(overtime)
 	return r.Until(ctx, func() (bool, error) {
@@ -152,7 +152,7 @@ func (r *run) sprungAll(ctx context.Context) error {
 	})
 }
 
-// events returns the faults, distributed evenly over the time of publishing.
+// events returns the schedule of the faults, spread evenly over the time of publishing.
 func (r *run) events() (all proof.Schedule) {
 	all.Spread(0.05, 0.95, r.Kills, r.killOne)
 	all.Spread(0.08, 0.85, r.Freezes, r.freezeOne)
@@ -160,7 +160,7 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// anyone returns a running process other than the provider.
+// anyone returns a random running process, but never the provider.
 func (r *run) anyone() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]
@@ -170,8 +170,8 @@ func (r *run) anyone() *member {
 	}
 }
 
-// killOne kills a random process at a random moment. Naive processes are killed as often as all
-// others together.
+// killOne kills a random process. In addition it kills a random naive process, so that naive processes are
+// killed as often as all others together.
 func (r *run) killOne(context.Context) error {
 	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
 		if err := m.Kill(); err != nil {
@@ -191,11 +191,11 @@ func (r *run) freezeOne(context.Context) error {
 	senders := r.of(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
-		return nil // it is frozen already
+		return nil // the sender is already frozen
 	}
 	switch err := m.Freeze(); {
 	case errors.Is(err, processes.ErrEnded):
-		return nil // its trap was faster
+		return nil // a trap has stopped the sender first
 	case err != nil:
 		return err
 	}
@@ -204,8 +204,8 @@ func (r *run) freezeOne(context.Context) error {
 	return nil
 }
 
-// restartProvider kills the provider. After its restart it knows again everything that it has
-// answered.
+// restartProvider kills the provider and starts it again. The provider then reads its log, and again knows
+// every call that it has answered.
 func (r *run) restartProvider(context.Context) error {
 	p := r.of(theProvider)[0]
 	if err := p.Kill(); err != nil {
@@ -216,7 +216,7 @@ func (r *run) restartProvider(context.Context) error {
 	return r.start(p)
 }
 
-// dismiss ends all running processes.
+// dismiss stops all processes that still run.
 func (r *run) dismiss() error {
 	for _, m := range r.crew {
 		if !m.thaw.IsZero() {

@@ -37,12 +37,12 @@ func record(payment int, random *rand.Rand) *kgo.Record {
 	id := reference(payment)
 	body, err := json.Marshal(provider.Payment{Reference: id, Card: fmt.Sprintf("card-%d", payment%500), Cents: int64(100 + payment%10_000)})
 	if err != nil {
-		panic(err) // two texts and a number
+		panic(err) // unreachable: the value has two strings and a number
 	}
 	return proof.CloudEvent(random.Int32N(partitions), []byte(id), body, id, "shop", "order.placed")
 }
 
-// pace publishes evenly.
+// pace publishes the plan at a constant rate.
 func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 	random := rand.New(rand.NewPCG(r.Seed, 6))
 	p.Evenly(ctx, len(plan), r.Publish, func(i int) { p.Send(ctx, random.IntN(producers), record(plan[i], random)) })

@@ -19,39 +19,37 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// Ledger counts payments, calls to the provider, charges and bookings in a run of the proof. Lost,
-// doubled and stuck payments are computed only from the provider's log, the topic and the
-// database.
+// Ledger counts payments, calls to the provider, charges and bookings in a run of the proof. The numbers of
+// lost, doubled and stuck payments come only from the provider's log, the topic and the database.
 type Ledger struct {
 	// Payments is the number of published payments, Records the number of records in the
 	// topic, and Copies the number of records beyond the first of a payment.
 	Payments int `json:"payments"`
 	Records  int `json:"records"`
 	Copies   int `json:"copies_by_producers"`
-	// Calls is the number of the senders' calls in the provider's log. The balance is about
-	// charges.
+	// Calls is the number of the senders' calls in the provider's log. Balance counts charges.
 	Calls int `json:"calls"`
 	ledger.Balance
 	// Unbooked payments have no booking; Overbooked are bookings beyond the first.
 	Unbooked   int `json:"not_booked"`
 	Overbooked int `json:"booked_twice"`
-	// Unknown payments have a call whose outcome the caller could not know: its answer was
-	// lost or unclear, or the caller was killed and another process called again. ByKey of
-	// them got the answer under the same key. ByAsking were resolved by a question after the
-	// window. ByPerson were resolved by a person. Unresolved are the others.
+	// Unknown payments have a call whose outcome the caller could not know: the answer was lost or unclear,
+	// or the caller was killed and another process called again. ByKey of these payments were resolved by a
+	// repeated call with the same key. ByAsking were resolved by a query after the window. ByPerson were
+	// resolved by a person. Unresolved are the rest.
 	Unknown    int `json:"unknown_outcomes"`
 	ByKey      int `json:"resolved_by_key"`
 	ByAsking   int `json:"resolved_by_asking"`
 	ByPerson   int `json:"waited_for_a_person"`
 	Unresolved int `json:"unresolved"`
-	// NaiveDoubled are charges of the naive consumer beyond the first; NaiveLost are payments
-	// that it did not charge.
+	// NaiveDoubled is the number of charges of the naive consumer beyond the first charge of a payment.
+	// NaiveLost is the number of payments that the naive consumer did not charge.
 	NaiveDoubled int `json:"naive_doubled"`
 	NaiveLost    int `json:"naive_lost"`
 	proof.Offsets
 	proof.Accord
-	// Kills counts random kills, At counts kills and freezes by point, Resumed counts frozen
-	// processes that continued, and Restarts counts those of the provider.
+	// Kills counts random kills. At counts kills and freezes by point. Resumed counts frozen processes that
+	// continued. Restarts counts restarts of the provider.
 	Kills    int            `json:"kills_at_random"`
 	At       map[string]int `json:"at_named_points"`
 	Resumed  int            `json:"freezes_resumed"`
@@ -62,12 +60,12 @@ type Ledger struct {
 	least    Proof
 }
 
-// history is the part of the provider's log about a reference.
+// history is what the provider's log says about one reference.
 type history struct {
 	calls, charges int
-	doubtful       bool // a call whose caller could not know the outcome
-	answered       bool // the last call was such a call
-	silent         bool // a call got no answer
+	doubtful       bool // at least one call had an outcome that its caller could not know
+	answered       bool // the last call got a clear answer
+	silent         bool // at least one call got no answer
 	asked          bool
 }
 
@@ -197,7 +195,7 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
 }
 
-// everywhere returns the points at which no process was killed.
+// everywhere returns an error that names the points at which no process was killed.
 func (l Ledger) everywhere(is role, points []faults.Point) error {
 	for _, p := range points {
 		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {

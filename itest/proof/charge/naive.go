@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// naive does what many services do: fetch, call without a key, retry a few times on errors,
-// continue, and commit the offset afterwards.
+// naive does what many services do. It fetches an order and calls the provider without an idempotency key.
+// After an error it retries a few times and then continues with the next order. It commits the offset last.
 func (o *order) naive(ctx context.Context) error {
 	broker, err := kgo.NewClient(kgo.SeedBrokers(o.Brokers...), kgo.ConsumerGroup(naiveGroup), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(2*time.Second),
@@ -35,7 +35,7 @@ func (o *order) naive(ctx context.Context) error {
 	return nil
 }
 
-// naiveTries is the number of calls before it gives up.
+// naiveTries is the number of calls after which the naive consumer gives up an order.
 const naiveTries = 3
 
 func chargeAll(ctx context.Context, client provider.Client, records []*kgo.Record) {

@@ -22,11 +22,11 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Command is the first argument of a program that runs as a process of the proof: the program
-// calls Live.
+// Command is the first argument with which a program runs as a process of the proof. The program must then
+// call Live.
 const Command = "charge-process"
 
-// variable is the environment variable with the order for such a process.
+// variable is the environment variable that holds the order, as JSON, for a process of the proof.
 const variable = "SEMEL_CHARGE_ORDER"
 
 // role is the task of a process.
@@ -43,7 +43,7 @@ const (
 // order is the configuration of a process.
 type order struct {
 	Role     role
-	Number   int // among those of its role
+	Number   int // number of the process among those with the same role
 	Provider provider.Order
 	Brokers  []string
 	Database string
@@ -51,7 +51,7 @@ type order struct {
 	Traps    []trap
 }
 
-// The points of a sender in addition to those of package faults.
+// The points in a sender's work that package faults does not have.
 const (
 	beforeCall faults.Point = "BeforeCall" // before the call
 	afterCall  faults.Point = "AfterCall"  // after the answer, before it is recorded
@@ -97,17 +97,18 @@ func Live() error {
 	return errors.New("unknown role: " + string(o.Role))
 }
 
-// untilArmed is the time until a process arms its trap, and then the next one.
+// untilArmed is how long a process runs before it arms its first trap, and the pause before each further
+// trap.
 const untilArmed = 500 * time.Millisecond
 
-// traps are sprung one after the other.
+// traps are the traps of a process. The process springs them one after the other.
 type traps struct {
 	mutex sync.Mutex // guards the fields below
 	left  []trap
 	armed time.Time
 }
 
-// at springs the trap if its point is this one, and reports whether it did. If the trap kills
+// at springs the current trap if the trap is for this point, and reports whether it did. If the trap kills
 // the process, at does not return.
 func (t *traps) at(p faults.Point, _ int) {
 	t.mutex.Lock()
@@ -124,7 +125,7 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// loses reports whether the store's answer to the next End is to be lost. The process then
+// loses reports whether the caller of the next End must not get the store's answer. In that case the process
 // passes the point for lost replies.
 func (t *traps) loses() bool {
 	t.mutex.Lock()
@@ -132,8 +133,8 @@ func (t *traps) loses() bool {
 	return len(t.left) > 0 && t.left[0].Point == faults.CommitReplyLost && !time.Now().Before(t.armed)
 }
 
-// client returns a client of the provider. Its timeout is shorter than that of a handler, so
-// that the handler can still report the result.
+// client returns a client of the provider. The client's timeout is shorter than the handler's timeout, so
+// that the handler can still return a result after the client gave up.
 func (o *order) client() provider.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}
 	return provider.Client{URL: "http://" + o.Provider.Address, HTTP: &http.Client{Transport: transport, Timeout: o.Proof.Timeout * 3 / 4}}

@@ -32,7 +32,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	}
 	client := provider.Client{URL: "http://" + address, HTTP: &http.Client{Timeout: 5 * time.Second}}
 	charge := func() (receipt provider.Receipt) {
-		err := proof.Until(t.Context(), 10*time.Millisecond, func() (bool, error) { // it is there when it answers
+		err := proof.Until(t.Context(), 10*time.Millisecond, func() (bool, error) { // the provider is ready when it answers
 			var err error
 			receipt, err = client.Charge(t.Context(), "k", provider.Payment{Reference: "order-1", Cents: 100})
 			return err == nil, nil
@@ -47,7 +47,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := charge()
-	r.Lease = -time.Second // it stands still for no time
+	r.Lease = -time.Second // a freeze without a duration: the process continues at once
 	if err := syscall.Kill(m.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

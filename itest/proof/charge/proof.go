@@ -1,12 +1,12 @@
 //go:build unix
 
-// Package charge proves that payments are charged once, although the calls that charge them are
-// in no transaction. Orders come from a topic. A consumer books each order and writes an intent
-// in the same transaction. A sender charges it at a provider that loses answers, fails after it
-// took the money, and forgets keys (itest/worlds/provider). Consumers and senders are
-// processes, which are killed and frozen at random and at each named point. The provider's own
-// log says what was charged. A naive consumer works on the same topic: it calls without a key
-// and commits afterwards. What it doubles and loses shows what the others avoid.
+// Package charge proves that payments are charged once, although the calls that charge them are not part of a
+// transaction. Orders come from a topic. A consumer books each order and writes an intent in the same
+// transaction. A sender then charges the order at a provider. The provider loses answers, fails after it took
+// the money, and forgets keys (itest/worlds/provider). Consumers and senders are separate processes. The
+// proof kills and freezes these processes at random times and at each named point. The provider's own log
+// says what was charged. For comparison, a naive consumer works on the same topic: it calls without a key and
+// commits afterwards. Its lost and doubled charges show which failures Semel prevents.
 package charge
 
 import (
@@ -26,24 +26,23 @@ import (
 // Proof is one run.
 type Proof struct {
 	Payments   int           `flag:"payments, each with an identity of its own"`
-	Duplicates int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Duplicates int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing"`
 	// Consumers, Senders and Naive are the numbers of processes of each kind.
 	Consumers, Senders, Naive int
 	Kills                     int `flag:"kills at random moments"`
 	Freezes                   int `flag:"freezes at random moments"`
-	Rounds                    int `flag:"kills, or freezes, at each named point"`
+	Rounds                    int `flag:"kills at each named point"`
 	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
-	// Window is how long senders repeat a call under its key. The provider keeps a key for
-	// longer, by more than the duration of a freeze: a process that is frozen before its call
-	// does not look at the clock again.
+	// Window is how long senders repeat a call with the same key. The provider keeps a key for longer than
+	// Window plus a freeze, because a process that is frozen just before its call does not check the time
+	// again.
 	Window time.Duration
-	// Timeout is the timeout of a call, Lease the length of a lease. A process is frozen for
-	// longer than a lease.
+	// Timeout is the timeout of a call. Lease is the length of a lease. A freeze lasts longer than a lease.
 	Timeout, Lease time.Duration
-	// Most is the longest wait between two attempts.
+	// Most is the longest delay between two attempts.
 	Most time.Duration
-	// Plant, if set, plants a fault: see Room.Plants.
+	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -51,17 +50,17 @@ type Proof struct {
 const (
 	topic      = "orders"
 	partitions = 6
-	bookings   = "bookings" // the consumer and its group
-	charges    = "charges"  // the sender
+	bookings   = "bookings" // name of the consumer and of its group
+	charges    = "charges"  // name of the sender
 	naiveGroup = "naive"
 	// naivePrefix is the prefix of the references that the naive consumer charges.
 	naivePrefix = "naive-"
 )
 
-// freeze is how long a process is frozen.
+// freeze returns how long a process is frozen.
 func (p Proof) freeze() time.Duration { return p.Lease + time.Second }
 
-// forgets returns how long the provider keeps a key, from the first call under it.
+// forgets returns how long after the first call with a key the provider remembers this key.
 func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
 
 // run is a running Proof.
@@ -70,14 +69,14 @@ type run struct {
 	*proof.Fleet
 	pool    *pgxpool.Pool
 	store   *pgxstore.Store
-	address string // of the provider
+	address string // address of the provider
 	crew    []*member
 	random  *rand.Rand
 	ledger  *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
-// error means that the run itself failed.
+// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
 	r := newRun(p, s, &l)
@@ -106,7 +105,7 @@ func (r *run) close() {
 	}
 }
 
-// setup creates the tables for bookings. They have no unique key that prevents a second
+// setup creates the tables for bookings. The tables have no unique key, so only Semel prevents a second
 // booking.
 const setup = `create table effects (delivery text not null, cents bigint not null)`
 
@@ -135,8 +134,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// prove runs all processes during publishing and faults, until only messages that need a
-// person's decision wait. Then it decides them and waits until they are processed.
+// prove publishes the orders and injects the faults while all processes run. Afterwards prove waits until the
+// only remaining messages are those that need a person's decision. It then decides these messages and waits
+// until they are processed.
 func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.enlist(); err != nil {
 		return err

@@ -26,7 +26,7 @@ import (
 // consume books orders from the topic, and writes the intent to charge in the same transaction.
 func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	source := kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings, SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second}
-	if o.Number > 0 { // all but the first are static: they go on without a rebalance when they are started again
+	if o.Number > 0 { // Every process but the first is a static member of the group: a restart causes no rebalance.
 		source.Instance = fmt.Sprintf("consumer-%d", o.Number)
 	}
 	orders, err := kafka.New(source)
@@ -68,10 +68,10 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 	return c.Run(ctx)
 }
 
-// sending returns the configuration of senders.
+// sending returns the configuration of the senders.
 func (p *Proof) sending(s *sender) consumer.Config {
 	window, most := p.Window, attempts
-	if p.Plant == "forgotten" { // and its attempts last longer than the provider keeps keys
+	if p.Plant == "forgotten" { // the attempts then last longer than the provider remembers keys
 		window, most = consumer.WindowAlways, 3*attempts
 	}
 	return consumer.Config{
@@ -82,10 +82,11 @@ func (p *Proof) sending(s *sender) consumer.Config {
 	}
 }
 
-// attempts is the number of attempts for the window, and some more for questions.
+// attempts is the maximum number of attempts. It is enough for all calls within the window and for several
+// queries afterwards.
 const attempts = 35
 
-// sender is the handler of intents.
+// sender is the handler that sends the intents.
 type sender struct {
 	provider.Client
 	traps *traps
@@ -111,7 +112,7 @@ func (s *sender) charge(ctx context.Context, _ consumer.Call, m *semel.Message) 
 	return judge(err)
 }
 
-// judge returns the result of the message for an answer.
+// judge returns the handler's result for the provider's answer.
 func judge(err error) error {
 	var answer *provider.StatusError
 	var dial *net.OpError
@@ -119,18 +120,19 @@ func judge(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return semel.Retry(err) // nothing was sent
+		return semel.Retry(err) // the request was not sent
 	case !errors.As(err, &answer) || answer.Status >= http.StatusInternalServerError:
 		return semel.Unknown(err)
 	case answer.Status == http.StatusTooManyRequests:
 		return semel.RetryAfter(err, answer.After)
-	case answer.Status == http.StatusConflict: // an earlier call is still under way
+	case answer.Status == http.StatusConflict: // an earlier call with this key is still running at the provider
 		return semel.Retry(err)
 	}
 	return semel.Permanent(err)
 }
 
-// ask finds out the outcome of earlier calls for a payment whose key may be forgotten.
+// ask queries the provider for the outcome of earlier calls. It is used when the provider may have forgotten
+// the key of the payment.
 func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResult, error) {
 	p, err := semel.JSON[provider.Payment](m)
 	if err != nil {
@@ -145,7 +147,7 @@ func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResu
 	return consumer.DidNotHappen, nil
 }
 
-// forgetful is a store that sometimes loses the answer of End: it has ended the claims, but the
+// forgetful is a store that sometimes loses the answer of End. End has then released the claims, but the
 // caller gets an error.
 type forgetful struct {
 	*pgxstore.Store

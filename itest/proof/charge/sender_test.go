@@ -22,13 +22,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// direct is an http.RoundTripper to a provider in the same process.
+// direct is an http.RoundTripper that calls a provider in the same process.
 type direct struct{ *provider.Provider }
 
 // RoundTrip implements http.RoundTripper.
 func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	defer func() {
-		if recover() != nil { // the provider cuts the connection
+		if recover() != nil { // a panic means that the provider cuts the connection
 			answer, err = nil, io.ErrUnexpectedEOF
 		}
 	}()
@@ -37,8 +37,8 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return w.Result(), nil
 }
 
-// charged lets a sender charge payments in virtual time until only parked messages wait. It
-// returns the provider's log and the messages that wait for a person.
+// charged makes a sender charge payments in virtual time until all remaining messages are parked. charged
+// returns the history of each payment from the provider's log, and the parked rows.
 func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()
@@ -60,7 +60,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // of the bubble's
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // ten minutes of the bubble's virtual time
 		defer stop()
 		if err := c.Run(ctx); err != nil {
 			t.Error(err)
@@ -79,7 +79,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	return all, parked
 }
 
-// receive writes the intents of this number of payments.
+// receive writes the intents of `count` payments.
 func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), charges, "shop", 0)

@@ -14,12 +14,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patience is the time limit for the remaining work after the last fault. The ledger reports
-// what is not done by then.
+// patience is how long the proof waits for the remaining work after the last fault. The ledger reports work
+// that is not done by then.
 const patience = 3 * time.Minute
 
-// settled waits until both groups are at the ends of their partitions and nothing waits in the
-// inbox.
+// settled waits until both groups have committed all offsets of their partitions and the inbox has no waiting
+// rows.
 func (r *run) settled(ctx context.Context) error {
 	waiting := -1
 	is, err := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -38,8 +38,8 @@ func (r *run) settled(ctx context.Context) error {
 	return err
 }
 
-// decideAll makes a person's decisions. decideAll decides again if the repeated call has an
-// unknown outcome too: its attempts are used up.
+// decideAll decides all payments that wait for a person. A decided payment is called again and may end with
+// an unknown outcome again, because its attempts are used up. decideAll then decides it a second time.
 func (r *run) decideAll(ctx context.Context) error {
 	r.ledger.decided = map[string]bool{}
 	for range 10 {
@@ -51,11 +51,11 @@ func (r *run) decideAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil // the ledger reports what is left
+	return nil // the ledger reports payments that are still undecided
 }
 
-// decide is the person who checks the provider's log for each payment with an unknown outcome,
-// and records the result.
+// decide acts as the person who decides. For each payment with an unknown outcome it looks into the
+// provider's log and records whether the payment was charged.
 func (r *run) decide(ctx context.Context) (decided int, err error) {
 	charged := map[string]bool{}
 	err = provider.Entries(r.log(), func(e provider.Entry) {
@@ -77,8 +77,9 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 			return 0, err
 		}
 		if !rows[i].UnknownOutcome() {
-			// The repeated call was rejected for now, after its attempts were used up. Any
-			// other state is stuck, and the ledger reports it.
+			// This payment was decided before. The provider rejected the repeated call temporarily, and
+			// the attempts were used up, so it may be decided again. A payment in any other state is
+			// stuck, and the ledger reports it.
 			if r.ledger.decided[p.Reference] {
 				if err := errors.Join(r.store.Requeue(ctx, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}, rows[i].Seen())...); err != nil {
 					return decided, fmt.Errorf("retry row %d of %s: %w", rows[i].Number, p.Reference, err)

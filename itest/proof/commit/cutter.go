@@ -8,26 +8,26 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// cutter chooses the commits to cut: a random share of the transactions that wrote effects, up
-// to the quota.
+// cutter chooses the commits to cut. It cuts a random share of the transactions that wrote effects, until
+// quota commits are cut.
 type cutter struct {
 	quota int
 	share float64
 
 	mu      sync.Mutex
-	random  *rand.Rand   // guarded by mu, like the fields below
-	writes  map[int]bool // by connection: its transaction wrote an effect
-	slow    bool         // the standby is frozen
+	random  *rand.Rand   // mu guards random and the fields below
+	writes  map[int]bool // by connection: whether its current transaction wrote an effect
+	slow    bool         // whether the standby is frozen
 	cuts    int
-	waiting int // cuts while the standby was frozen
+	waiting int // number of cuts while the standby was frozen
 }
 
 func newCutter(quota int, share float64, seed uint64) *cutter {
 	return &cutter{quota: quota, share: share, random: rand.New(rand.NewPCG(seed, 3)), writes: map[int]bool{}}
 }
 
-// install adds the rules to a proxy. A reply is cut when it arrives. While the standby is
-// frozen no reply arrives, so the connection is cut during the COMMIT that waits.
+// install adds the rules to a proxy. Normally a reply is cut when it arrives. While the standby is frozen no
+// reply arrives, so the rule cuts the connection while COMMIT waits.
 func (c *cutter) install(p *pgproxy.Proxy, d Direction) {
 	p.Watch(c.see)
 	if d == Request {
@@ -47,7 +47,7 @@ func (c *cutter) see(m pgproxy.Message) {
 	}
 }
 
-// choose decides whether to cut the request of a COMMIT.
+// choose reports whether to cut the connection at this COMMIT request.
 func (c *cutter) choose(m pgproxy.Message, slow bool) bool {
 	if !pgproxy.Commit(m) {
 		return false
@@ -57,7 +57,7 @@ func (c *cutter) choose(m pgproxy.Message, slow bool) bool {
 	return c.slow == slow && c.pick(m.Connection)
 }
 
-// reply decides whether to cut the reply to a COMMIT, with the standby running or frozen.
+// reply reports whether to cut the connection at this reply to a COMMIT, while the standby runs or is frozen.
 func (c *cutter) reply(m pgproxy.Message) bool {
 	if !pgproxy.Commit(m) || m.Failed() {
 		return false

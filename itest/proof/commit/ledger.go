@@ -7,15 +7,15 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts messages, effects and the commits whose connection was cut in a run of the proof.
+// Ledger counts messages, effects, and commits whose connection was cut in a run of the proof.
 type Ledger struct {
 	Direction Direction `json:"lost_of_commit"`
-	// Cuts is the number of commits that were cut, Waiting the number of those during a freeze
-	// of the standby.
+	// Cuts is the number of commits that were cut. Waiting is how many of them were cut while the standby
+	// was frozen.
 	Cuts    int `json:"commits_cut"`
 	Waiting int `json:"of_them_while_the_standby_was_frozen"`
 	proof.RivalsLedger
-	// least is the minimum number of cuts.
+	// least is the number of cuts that the proof needs at least.
 	least int
 }
 

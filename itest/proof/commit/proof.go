@@ -1,8 +1,8 @@
-// Package commit proves that a lost COMMIT neither loses nor doubles an effect. Two consumers
-// with the same name process the same messages on the same PostgreSQL server. A proxy cuts the
-// connection at COMMIT, at the request or at the reply, thousands of times. Meanwhile the
-// synchronous standby is frozen now and then, so that a COMMIT waits on the server while its
-// client is cut off.
+// Package commit proves that a lost COMMIT neither loses nor doubles an effect. Two consumers with the same
+// name process the same messages on the same PostgreSQL server. A proxy cuts the connection at COMMIT,
+// thousands of times: before the request reaches the server, or before the reply reaches the client. The
+// proof also freezes the synchronous standby now and then. COMMIT then waits on the server although its
+// client's connection is already cut.
 package commit
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Direction is the part of a COMMIT that is lost.
+// Direction says whether the request or the reply of a COMMIT is lost.
 type Direction string
 
-// The directions.
+// The request is lost before the server gets it, or the reply is lost before the client gets it.
 const (
 	Request Direction = "request"
 	Reply   Direction = "reply"
@@ -31,14 +31,14 @@ const (
 type Proof struct {
 	Driver    workload.Driver
 	Direction Direction
-	// Cuts is the number of commits of effects to cut.
+	// Cuts is how many commits of effects the proxy cuts.
 	Cuts int
-	// LookUp plants the fault that a lookup resolves an unknown commit.
+	// LookUp plants a fault: the consumer resolves an unknown commit by looking up the marker.
 	LookUp bool
 	Seed   uint64
 }
 
-// share is the fraction of commits that are cut while cuts are left.
+// share is the fraction of commits that the proxy cuts until the quota is reached.
 const share = 0.6
 
 // run is the state of a running proof.
@@ -48,11 +48,11 @@ type run struct {
 	*proof.Rivals
 	server *services.Server
 	cutter *cutter
-	db     *sql.DB // straight to the server
+	db     *sql.DB // connected to the server without the proxy
 }
 
-// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
-// An error means that the run itself failed.
+// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
 	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})
@@ -91,14 +91,14 @@ func (r *run) prove(ctx context.Context) (Ledger, error) {
 	return ledger, err
 }
 
-// lookUp is the query of the planted fault: does the marker exist?
+// lookUp is the query of the planted fault. It reports whether the marker exists.
 func (r *run) lookUp(ctx context.Context, id []byte) (there bool, err error) {
-	// An id is stored after a byte with its encoding.
+	// In the table, one byte for the encoding precedes the id.
 	err = r.db.QueryRowContext(ctx, `select exists (select from semel_markers where id = '\x00'::bytea || $1)`, id).Scan(&there)
 	return there, err
 }
 
-// disturb freezes the standby repeatedly until a consumer has ended.
+// disturb freezes the standby again and again until a consumer has ended.
 func (r *run) disturb(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.Seed, 4))
 	told := time.Now()

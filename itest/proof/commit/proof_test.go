@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// cuts is the number for the short form; make proof NAME=commit makes 10,000.
+// cuts is the number of cuts in this test. `make proof NAME=commit` makes 10,000.
 const cuts = 100
 
 func prove(t *testing.T, p Proof) Ledger {
@@ -25,7 +25,7 @@ func prove(t *testing.T, p Proof) Ledger {
 func TestALostCommitNeitherLosesNorDoubles(t *testing.T) {
 	for _, driver := range workload.Drivers() {
 		t.Run(driver.Name, func(t *testing.T) {
-			t.Parallel() // each has servers of its own
+			t.Parallel() // each subtest starts its own servers
 			t.Run("trap_89_the_reply_to_COMMIT_is_lost_also_while_it_waits_for_a_standby", func(t *testing.T) {
 				if err := prove(t, Proof{Driver: driver, Direction: Reply}).Fault(); err != nil {
 					t.Error(err)

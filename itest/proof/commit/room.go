@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room offers the proof with each driver, in both directions.
+// Room is the entry of this proof for the proof command. It runs the proof with each driver and in both
+// directions.
 type Room struct {
 	cuts    int
 	drivers []workload.Driver
@@ -17,18 +18,20 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.cuts, "cuts", 10_000, "how many commits are cut in each direction, with each driver")
+	flags.IntVar(&r.cuts, "cuts", 10_000, "number of commits to cut in each direction, with each driver")
 	proof.Drivers(flags, &r.drivers)
 }
 
-// Plants implements proof.Room: "select" resolves an unknown commit by a lookup.
+// Plants implements proof.Room. The fault "select" resolves an unknown commit by looking up the marker.
 func (r *Room) Plants() []string { return []string{"select"} }
 
 // Runs implements proof.Room.
 func (r *Room) Runs(c proof.Choice) (runs []proof.Run) {
 	directions := []Direction{Reply, Request}
 	if c.Plant != "" {
-		directions = directions[:1] // a request that was never sent left nothing, so a lookup is correct
+		// with a lost request the server has committed nothing, so the lookup is correct and the fault
+		// would not show
+		directions = directions[:1]
 	}
 	for _, driver := range r.drivers {
 		for _, d := range directions {

@@ -20,8 +20,8 @@ import (
 // Proof is one run.
 type Proof struct {
 	Driver workload.Driver
-	// Before is the number of committed deliveries when the primary is killed, After the
-	// number that the promoted standby must commit.
+	// Before is the number of committed deliveries at which the primary is killed. After is the number of
+	// deliveries that the promoted standby must commit.
 	Before, After int
 	Seed          uint64
 }
@@ -35,8 +35,8 @@ type run struct {
 	ledger Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
-// error means that the run itself failed.
+// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r := &run{Proof: p, server: services.StartPostgres(s.T, services.Options{Standby: true})}
 	if err := workload.Migrate(ctx, r.server.DSN()); err != nil {
@@ -85,15 +85,15 @@ func (r *run) failOver(ctx context.Context) error {
 	return err
 }
 
-// patience is the time limit for steps that take the consumers seconds.
+// patience is the time limit for a step that normally takes seconds.
 const patience = time.Minute
 
-// reach waits until the consumers know of commits with this number of messages.
+// reach waits until the consumers report n messages in commits.
 func (r *run) reach(ctx context.Context, n int) error {
 	return r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
-// until waits for a condition while the consumers run.
+// until waits for a condition while the consumers run. It fails after patience.
 func (r *run) until(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room offers the proof several times with each driver.
+// Room is the entry of this proof for the proof command. It runs the proof several times with each driver.
 type Room struct {
 	times, deliveries int
 	drivers           []workload.Driver
@@ -17,8 +17,8 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.times, "times", 5, "failovers with each driver")
-	flags.IntVar(&r.deliveries, "deliveries", 5_000, "in commits before the kill, and after")
+	flags.IntVar(&r.times, "times", 5, "number of failovers with each driver")
+	flags.IntVar(&r.deliveries, "deliveries", 5_000, "deliveries committed before the kill, and again after it")
 	proof.Drivers(flags, &r.drivers)
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Input describes the file: Deliveries of IDs webhooks, in the order determined by Seed.
+// Input describes the file of webhooks. The file has Deliveries lines with IDs different ids, in an order
+// that Seed determines.
 type Input struct {
 	Webhooks        []webhooks.Webhook
 	Deliveries, IDs int
@@ -23,7 +24,7 @@ type Input struct {
 // Webhook returns the webhook with id i.
 func (in Input) Webhook(i int) webhooks.Webhook { return in.Webhooks[i%len(in.Webhooks)] }
 
-// sent returns the ids of all webhooks.
+// sent returns the ids of all webhooks in the file.
 func (in Input) sent() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range in.IDs {
@@ -34,7 +35,7 @@ func (in Input) sent() iter.Seq[string] {
 	}
 }
 
-// WriteFile writes the deliveries as envelope lines and returns their size in bytes.
+// WriteFile writes the deliveries as envelope lines to a file and returns the size of the file in bytes.
 func (in Input) WriteFile(path string) (int64, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -57,7 +58,8 @@ func (in Input) WriteFile(path string) (int64, error) {
 	return end, f.Close()
 }
 
-// order lists the ids of the deliveries: each id at least once, the rest repeated.
+// order returns the id of each delivery in the file. Each id occurs at least once. The remaining deliveries
+// repeat random ids.
 func (in Input) order() []int {
 	r := rand.New(rand.NewPCG(in.Seed, 1))
 	ids := make([]int, in.Deliveries)

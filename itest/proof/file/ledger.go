@@ -13,10 +13,10 @@ import (
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	proof.Tally
-	// Absorbed is the number of deliveries in the file that had no effect because their
-	// message had taken effect. Deliveries that restarts repeated are not counted.
+	// Absorbed is the number of duplicates in the file. Deliveries that are repeated because of a restart do
+	// not count.
 	Absorbed int `json:"duplicates_absorbed"`
-	// least is the minimum number of kills with an open transaction.
+	// least is how many kills must have met an open transaction.
 	least int
 }
 

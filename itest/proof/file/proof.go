@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package file proves with real input that the messages of a file take effect once, although
-// the process that applies them is killed repeatedly. The package runs the binary, kills it
-// with SIGKILL while it works, and computes the ledger from the database.
+// Package file proves with real input that the messages of a file take effect once, although the process that
+// applies them is killed again and again. The proof runs the binary, kills it with SIGKILL while it works,
+// and computes the ledger from the database.
 package file
 
 import (
@@ -19,16 +19,16 @@ type Proof struct {
 	Input Input
 	// Batch is the maximum number of messages in a transaction.
 	Batch int
-	// Kills is how often the process is killed before it may end, Open how many of these kills
-	// must meet an open transaction. Every fifth kill is blind. For the others the process is
-	// frozen until it has an open transaction.
+	// Kills is how often the process is killed. Open is how many of these kills must meet an open
+	// transaction. Every fifth kill comes at a random moment. Before each of the other kills the proof
+	// freezes the process in an open transaction.
 	Kills, Open int
 }
 
 const databaseFile = "counts.db"
 
-// Run writes the input, runs semel until it ends by itself and returns the ledger. An error
-// means that the run itself failed; judge the ledger with Fault.
+// Run writes the input, runs semel until it ends by itself and returns the ledger. Call Ledger.Fault to see
+// whether the proof succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Deliveries: p.Input.Deliveries, Absorbed: p.Input.Deliveries - p.Input.IDs, least: p.Open}
 	db, err := processes.OpenSQLite(ctx, filepath.Join(s.Folder, databaseFile))
@@ -44,8 +44,8 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return l, r.prove(ctx)
 }
 
-// prove kills the process as often as configured and then runs it to its end. Kills are
-// distributed over the first 80 % of the effects, so that work is left at each kill.
+// prove kills the process Kills times and then lets it run to its end. The kills are spread over the first 80
+// % of the effects, so that each restarted process has work left.
 func (r *run) prove(ctx context.Context) error {
 	r.m = r.Add()
 	size, err := r.Input.WriteFile(r.m.Path(inputFile))

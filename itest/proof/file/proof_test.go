@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// smallInput is generated: only `make proof NAME=file` downloads the real payloads.
+// smallInput returns generated webhooks. Only `make proof NAME=file` downloads the real payloads.
 func smallInput() Input {
 	return Input{Webhooks: webhooks.MadeUp(40, 0), Deliveries: 2_000, IDs: 1_600, Seed: 7}
 }
@@ -47,7 +47,7 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 	})
 }
 
-// change runs statements on the database of a proof.
+// change runs SQL statements on the database in a proof's folder.
 func change(t *testing.T, folder, statements string) *processes.SQLite {
 	t.Helper()
 	db, err := processes.OpenSQLite(t.Context(), filepath.Join(folder, databaseFile))

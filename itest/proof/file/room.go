@@ -9,16 +9,16 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof.
+// Room is the entry of this proof for the proof command.
 type Room struct{ Proof }
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
 	proof.Payloads(flags, &r.Input.Webhooks)
-	flags.IntVar(&r.Input.Deliveries, "deliveries", 100_000, "lines of the file")
+	flags.IntVar(&r.Input.Deliveries, "deliveries", 100_000, "number of lines of the file")
 	flags.IntVar(&r.Input.IDs, "ids", 30_000, "webhooks, each with an id of its own")
 	flags.IntVar(&r.Kills, "kills", 30, "how often the process is killed")
-	flags.IntVar(&r.Open, "open", 20, "how many kills must meet an open transaction")
+	flags.IntVar(&r.Open, "open", 20, "minimum number of kills in an open transaction")
 }
 
 // Plants implements proof.Room.

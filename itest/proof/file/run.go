@@ -20,13 +20,13 @@ type run struct {
 	m      *proof.Member // the process
 	random *rand.Rand
 	db     *processes.SQLite
-	first  int // the number of effects when the process started
+	first  int // number of effects when the process was started
 }
 
 const inputFile = "webhooks.jsonl"
 
-// start starts the process. Until the last kill it follows its file, so that it cannot end
-// before it is killed.
+// start starts the process. Until the last kill the process follows its file, so that it cannot end before it
+// is killed.
 func (r *run) start(ctx context.Context) (err error) {
 	policy := proof.Policy{Store: "sqlite: {path: " + databaseFile + "}", Source: fmt.Sprintf("file: {path: %s, format: envelope, follow: %t}", inputFile, r.Tally.Kills < r.Kills),
 		Identity: `{id: "header:X-GitHub-Delivery"}`, ID: "header:X-GitHub-Delivery", Type: "header:X-GitHub-Event", Batch: r.Batch, Timeout: 30 * time.Second}
@@ -40,8 +40,8 @@ func (r *run) start(ctx context.Context) (err error) {
 	return err
 }
 
-// reach waits until this fraction of the effects is committed. Effects that the process commits
-// while it recovers from the last kill do not count as its work.
+// reach waits until this fraction of the effects is committed. After a kill it waits for at least one effect
+// beyond those that existed when the process started, so that each process does some work.
 func (r *run) reach(ctx context.Context, share float64) error {
 	want, standing := max(int(share*float64(r.Input.IDs)), r.first+1), 0
 	err := r.Until(ctx, func() (_ bool, err error) {
@@ -54,7 +54,7 @@ func (r *run) reach(ctx context.Context, share float64) error {
 	return nil
 }
 
-// killOne kills the process and restarts it. Every fifth kill is blind.
+// killOne kills the process and restarts it. Every fifth kill comes at a random moment.
 func (r *run) killOne(ctx context.Context) error {
 	open, err := r.db.Catch(ctx, r.m.Process, r.m.Name, r.random, r.Tally.Kills%5 == 4)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// broker returns the number of the broker to kill or freeze. Of three brokers it is the
-// coordinator of the group, once all replicas are in sync.
+// broker returns the number of the broker to kill or freeze. With three brokers it waits until all replicas
+// are in sync, and returns the group's coordinator.
 func (r *run) broker(ctx context.Context) (node int, err error) {
 	if r.Brokers == 1 {
 		return 0, nil
@@ -27,8 +27,8 @@ func (r *run) broker(ctx context.Context) (node int, err error) {
 	return node, err
 }
 
-// inSync reports whether all brokers have every partition of the topic and of the groups'
-// offsets.
+// inSync reports whether all brokers have in-sync replicas of every partition of the topic and of
+// __consumer_offsets.
 func (r *run) inSync(ctx context.Context) bool {
 	found, err := r.Kafka.Admin.ListTopicsWithInternal(ctx, topic, "__consumer_offsets")
 	if err != nil || len(found) != 2 {
@@ -39,7 +39,7 @@ func (r *run) inSync(ctx context.Context) bool {
 	return complete
 }
 
-// moreEffects waits until messages that are published from now on take effect.
+// moreEffects waits for 300 further effects. `when` names the situation in the error.
 func (r *run) moreEffects(ctx context.Context, when string) error {
 	const more = 300
 	published, before := r.Feed.Acknowledged(), r.effects()

@@ -23,7 +23,7 @@ func (r *run) events() proof.Schedule {
 	spread(r.DatabaseRestarts, r.RestartServer)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
-	if r.ForGood && !r.plain() { // no timeout ends the transaction of a plain loop, so all others would wait for it
+	if r.ForGood && !r.plain() { // A plain loop has no timeout for its transaction, so its locks would block all other members for ever.
 		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
 	}
 	return all
@@ -40,16 +40,16 @@ func (r *run) killOne(ctx context.Context) error {
 	return m.Start()
 }
 
-// beyond is by how much a freeze of a member exceeds its session timeout.
+// beyond is how much longer than its session timeout a member is frozen.
 const beyond = 3 * time.Second
 
-// mostFreezes is the maximum number of freezes by freezeOne until the server rejects a write
-// because of its token.
+// mostFreezes is how often freezeOne freezes a member at most, until the server has rejected a write because
+// of its token.
 const mostFreezes = 5
 
-// freezeOne freezes a member for longer than its session timeout. If writes must be rejected
-// because of their tokens, it repeats this until enough were. A member that continues may find
-// its claim lost before it writes, which proves nothing about the write.
+// freezeOne freezes a member for longer than its session timeout. If the proof needs writes that are rejected
+// because of their token, freezeOne freezes again until there are enough. One freeze may not be enough: a
+// member that continues may notice the lost claim before it writes.
 func (r *run) freezeOne(ctx context.Context) error {
 	r.share++
 	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
@@ -67,12 +67,12 @@ func (r *run) freezeOne(ctx context.Context) error {
 		}
 		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
 	}
-	return nil // the ledger reports their number
+	return nil // no error here: the ledger reports the number of rejected writes
 }
 
-// freezeOnce freezes a member for longer than its session timeout. Its transaction holds row
-// locks that others wait for while they get more and more deliveries. One of these others is
-// killed before the frozen member continues.
+// freezeOnce freezes a member for longer than its session timeout. The member's transaction holds row locks.
+// Other members get its partitions and wait for these locks. freezeOnce kills one of these others before the
+// frozen member continues.
 func (r *run) freezeOnce(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *run) freezeOnce(ctx context.Context) error {
 	return other.Start()
 }
 
-// freezeForGood freezes a member in an open transaction and adds a member in its place. The
-// server ends the transaction after its idle timeout, while the others continue.
+// freezeForGood freezes a member in an open transaction and adds another member. The server ends the frozen
+// transaction after its idle timeout. Meanwhile the other members continue.
 func (r *run) freezeForGood(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
@@ -108,20 +108,21 @@ func (r *run) freezeForGood(ctx context.Context) error {
 	r.Remove(m)
 	r.frozen = m
 	r.Say("%s is frozen for good", m.Name)
-	if err := r.add(); err != nil || r.Inbox { // its transaction may not have written, and is then not visible
+	// with the inbox, a transaction that has not written anything yet is not visible in the server
+	if err := r.add(); err != nil || r.Inbox {
 		return err
 	}
 	_, err = r.Patiently(ctx, 2*idle, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		open, err := r.Activity.Open(ctx, m.Name)
-		return err == nil && !open, nil // the server may be down
+		return err == nil && !open, nil // an error may mean that the server is down
 	})
 	r.ledger.FrozenSeconds = proof.Seconds(time.Since(frozen).Seconds())
 	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
 	return err
 }
 
-// restartBroker also kills a member while the broker is down. This member cannot commit the
-// offsets of messages that it applies in the meantime.
+// restartBroker kills a broker and starts it again. While the broker is down, restartBroker also kills a
+// member. This member applies messages whose offsets it cannot commit.
 func (r *run) restartBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (r *run) restartBroker(ctx context.Context) error {
 	if err := r.Kill(m, false); err != nil {
 		return err
 	}
-	if r.Brokers > 1 { // of three brokers, one may be down for any time
+	if r.Brokers > 1 { // with three brokers, one broker may stay down for longer
 		err = errors.Join(m.Start(), r.moreEffects(ctx, "after a broker was killed"))
 	}
 	r.Cluster.Node(n).Start()
@@ -146,11 +147,11 @@ func (r *run) restartBroker(ctx context.Context) error {
 	return err
 }
 
-// outlast is longer than the brokers wait for one of them.
+// outlast is longer than the other brokers wait for a broker that does not answer.
 const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken over its partitions. Clients that
-// wait for its answers must detect that by themselves.
+// freezeBroker freezes a broker until the other brokers have taken over its partitions. Clients must notice
+// by themselves that the frozen broker does not answer.
 func (r *run) freezeBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {
@@ -174,8 +175,8 @@ func (r *run) addOne(context.Context) error {
 	return nil
 }
 
-// removeOne ends the oldest member, which drains. The member must have started completely:
-// during its start it may be about to report that a server is down.
+// removeOne stops the oldest member, which drains before it ends. removeOne waits until the member is ready,
+// because a member that is still starting may end with an error about a server that is down.
 func (r *run) removeOne(ctx context.Context) error {
 	m := r.Members[0]
 	atWork := func() (bool, error) { return r.plain() || m.Shown() > 0, nil }

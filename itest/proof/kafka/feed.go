@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// producers is the number of concurrent producers. Two of them can produce copies of the same
-// event.
+// producers is the number of concurrent producers. Two producers can publish copies of the same event.
 const producers = 3
 
 // publish starts the producers.
@@ -39,7 +38,7 @@ func (r *run) plan() []int {
 // eventSource is the producer's CloudEvents source.
 const eventSource = "https://api.github.com"
 
-// record returns an event as a CloudEvent in binary mode. Copies go to any partition, so that
+// record returns an event as a CloudEvent in binary mode. Copies of an event go to random partitions, so that
 // two members can hold copies at the same time.
 func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	hook := r.Webhooks[event%len(r.Webhooks)]
@@ -50,12 +49,12 @@ func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	return record
 }
 
-// pace publishes evenly.
+// pace publishes the plan at a constant rate.
 func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 	random := rand.New(rand.NewPCG(r.Seed, 6))
 	p.Evenly(ctx, len(plan), r.Publish, func(i int) {
 		producer := random.IntN(producers)
-		if r.Keys { // its order is that of its key's producer
+		if r.Keys { // one producer publishes all events of a key, so their order is the producer's order
 			producer = r.places[plan[i]].stream % producers
 		}
 		p.Send(ctx, producer, r.record(plan[i], random))

@@ -11,20 +11,20 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// inboxKeys are the keys of the consumer that receives first. The lease is shorter than a
-// freeze, and a freeze is shorter than the server's timeout for idle transactions. So a member
-// that continues after a freeze fails because of its token and not because of a closed
-// connection.
+// inboxKeys are the policy keys of the consumer that stores messages before it processes them. The lease is
+// shorter than a freeze, and a freeze is shorter than the server's timeout for idle transactions. After a
+// freeze the member's write is therefore rejected because of its token, and not because its connection was
+// closed.
 var inboxKeys = []string{
 	"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
 	"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
 }
 
-// poisoned is the number of messages that are parked until their cause is repaired.
+// poisoned is the number of messages that fail permanently until the proof repairs their cause.
 const poisoned = 10
 
-// failing makes one handler in a hundred fail, on average twice, and some permanently until the
-// cause is repaired. failing counts with a sequence, because a sequence is not rolled back.
+// failing makes one handler in a hundred fail, on average twice. Some handlers fail permanently until the
+// cause is repaired. The failures are counted with a sequence, because a rollback does not reset a sequence.
 const failing = `create sequence luck;
 create table mended (since timestamptz not null);
 create function strike() returns trigger language plpgsql as $$
@@ -49,14 +49,14 @@ func (r *run) setup() string {
 		ids = append(ids, "'"+webhooks.ID(event)+"'")
 	}
 	counted := ""
-	if r.Order { // the log has an order
+	if r.Order { // the column n records the order of the effects
 		counted = "alter table effects add n bigint generated always as identity;\n"
 	}
 	return setup + counted + fmt.Sprintf(failing, strings.Join(ids, ", "))
 }
 
-// workOff waits until all waiting messages in the inbox are held back by parked messages or
-// gaps. Then it retries the parked messages with a command, and waits again.
+// workOff waits until the only waiting messages in the inbox are parked messages, and messages behind a
+// parked message or a gap. workOff then retries the parked messages with a command, and waits again.
 func (r *run) workOff(ctx context.Context) error {
 	if err := r.drained(ctx, untilMended); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r *run) workOff(ctx context.Context) error {
 	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
 		return err
 	}
-	// A message behind a gap is parked too, as a gap, after ten minutes.
+	// After ten minutes, a message behind a gap is parked too, with reason gap.
 	said, err := r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *run) workOff(ctx context.Context) error {
 	return r.skipGaps(ctx)
 }
 
-// refusals finds the writes that the server rejected because of their token.
+// refusals returns the number of writes that the server rejected because of their token.
 func (r *run) refusals() int { return r.Server.Logged(" claims stand") }
 
 // inboxLedger counts rejected tokens and failures in the server's log.

@@ -17,48 +17,48 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Ledger counts events, deliveries, effects and injected faults in a run of the proof. Lost,
-// doubled and stuck messages are computed only from the database and the broker.
+// Ledger counts events, deliveries, effects and injected faults in a run of the proof. The numbers of lost,
+// doubled and stuck messages come only from the database and the broker.
 type Ledger struct {
-	// Events is the number of published events, each with its own identity. Records is the
-	// number of records in the topic, including copies. Copies are the records beyond the
-	// first of an identity.
+	// Events is the number of published events, each with its own identity. Records is the number of records
+	// in the topic, including copies. Copies is the number of records beyond the first record of an
+	// identity.
 	Events  int `json:"events"`
 	Records int `json:"records"`
 	Copies  int `json:"copies_by_producers"`
-	// Delivered is the number of deliveries that the members counted; for killed members, the
-	// last displayed number. Redelivered are the deliveries beyond one for each record.
+	// Delivered is the number of deliveries that the members counted. For a killed member this is the last
+	// number that it displayed. Redelivered is the number of deliveries beyond one for each record.
 	Delivered   int64 `json:"delivered"`
 	Redelivered int64 `json:"redelivered"`
 	proof.Tally
 	proof.Offsets
 	proof.Accord
-	// Resumed is the number of freezes longer than the session timeout.
+	// Resumed is how many members continued after a freeze that was longer than the session timeout.
 	Resumed int `json:"freezes_resumed"`
-	// FrozenSeconds is the time after which the server ended the transaction of the member
-	// that stays frozen.
+	// FrozenSeconds is how many seconds after the freeze the server ended the transaction of the member that
+	// stays frozen.
 	FrozenSeconds  proof.Seconds `json:"seconds_until_the_frozen_transaction_ended,omitempty"`
 	Brokers        int           `json:"brokers"`
 	BrokerRestarts int           `json:"broker_restarts"`
 	BrokerFreezes  int           `json:"broker_freezes"`
 	Added          int           `json:"members_added"`
 	Removed        int           `json:"members_removed"`
-	// Failed is the number of failed handler runs, Retried of parked messages that a command
-	// retried, Refused of writes that were rejected because of a token, and Claims of claims
-	// taken over from other members.
+	// Failed is the number of failed handler runs. Retried is the number of parked messages that a command
+	// retried. Refused is the number of writes that the server rejected because of a token. Claims is the
+	// number of claims that members took over from other members.
 	Failed  int `json:"failed_runs,omitempty"`
 	Retried int `json:"parked_and_retried,omitempty"`
 	Refused int `json:"refused_by_token,omitempty"`
-	// Placed are effects in the order of their stream, Misplaced the others. Blocked are rows
-	// that waited for an earlier version. Filled are streams whose missing versions came from
-	// a file. Skipped are streams in which a command skipped missing versions.
+	// Placed is the number of effects in the order of their stream. Misplaced is the number of the other
+	// effects. Blocked is the number of rows that waited for an earlier version. Filled is the number of
+	// streams whose missing versions came from a file. Skipped is the number of streams in which a command
+	// skipped missing versions.
 	Placed    int `json:"in_order,omitempty"`
 	Misplaced int `json:"out_of_order,omitempty"`
 	Blocked   int `json:"blocked,omitempty"`
 	Filled    int `json:"gaps_filled,omitempty"`
 	Skipped   int `json:"gaps_skipped,omitempty"`
-	// Unheld are messages that waited too long although nothing held them back, or did not
-	// wait although something did.
+	// Unheld is the number of messages that waited without a reason, or did not wait although they had to.
 	Unheld  int    `json:"waited_unheld,omitempty"`
 	Planted string `json:"planted,omitempty"`
 	least   Proof
@@ -83,7 +83,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	settled := map[string]bool{} // by id: the group has passed a record of it
+	settled := map[string]bool{} // ids of messages for which the group has committed the offset of a record
 	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
 		id := topics.Header(record, "ce_id")
@@ -92,7 +92,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	l.Copies, l.Redelivered = l.Records-len(settled), max(l.Delivered-int64(l.Records), 0)
 	for event, v := range r.places {
 		if v.filled() {
-			settled[webhooks.ID(event)] = true // it came from a file
+			settled[webhooks.ID(event)] = true // the event came from a file
 		}
 	}
 	stuck, err := r.stuck(ctx, settled)
@@ -105,13 +105,13 @@ func (r *run) audit(ctx context.Context) (err error) {
 	return l.Accord.Hear(ctx, r.Activity.DB)
 }
 
-// stuck returns the messages that were parked, or that have no effect and were not settled.
+// stuck counts messages that are parked, and messages that have no effect and are not in settled.
 func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, err error) {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
 	if err != nil {
 		return 0, err
 	}
-	if !r.plain() { // the plain loops have no such table
+	if !r.plain() { // the plain loops have no inbox table
 		if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&stuck); err != nil {
 			return 0, err
 		}
@@ -136,7 +136,7 @@ func (l Ledger) Wrong() error {
 	return err
 }
 
-// Fault implements proof.Ledger. One kill fewer than configured is sufficient.
+// Fault implements proof.Ledger. Fault accepts one kill less than configured.
 func (l Ledger) Fault() error {
 	least := l.least
 	handlersFail, gaps := least.Inbox || least.Order, least.Order && !least.Keys
@@ -168,7 +168,7 @@ func (l Ledger) Fault() error {
 	)
 }
 
-// when returns the minimum number if the proof includes this fault, otherwise 0.
+// when returns n if the proof includes this fault, otherwise 0.
 func when(is bool, n int) int {
 	if is {
 		return n

@@ -19,11 +19,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// LoopCommand is the first argument of a program that runs as a plain loop: the program calls
-// Loop with the second argument.
+// LoopCommand is the first argument with which a program runs as a plain loop. The program must then call
+// Loop with its second argument.
 const LoopCommand = "plain-loop"
 
-// plant replaces semel by a plain loop, if that fault is planted.
+// plant makes a member run a plain loop instead of semel, if that fault is planted.
 func (r *run) plant(m *proof.Member) (err error) {
 	if !r.plain() {
 		return nil
@@ -36,16 +36,16 @@ func (r *run) plant(m *proof.Member) (err error) {
 
 func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
 
-// loop does what many services do: fetch, apply in a transaction, and commit the offsets,
-// without markers.
+// loop does what many services do, without markers: it fetches, applies messages in a transaction, and
+// commits the offsets.
 type loop struct {
 	first  bool // commit offsets before the effect
 	broker *kgo.Client
 	db     *pgx.Conn
 }
 
-// Loop consumes until SIGTERM, in one of two orders: "settle-first" or "settle-last". The
-// environment has the addresses of its servers.
+// Loop consumes until SIGTERM. With order "settle-first" it commits offsets before the effects, with
+// "settle-last" afterwards. The environment has the addresses of the servers.
 func Loop(order string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -80,7 +80,7 @@ func (l loop) do(ctx context.Context, records []*kgo.Record) error {
 		_ = l.broker.CommitRecords(ctx, records...)
 	}
 	err := l.apply(ctx, records)
-	for try := 0; err != nil && try < 50 && !l.db.IsClosed(); try++ { // members deadlock on the counters
+	for try := 0; err != nil && try < 50 && !l.db.IsClosed(); try++ { // retried, because members can deadlock on the counters
 		processes.Pause(ctx, 20*time.Millisecond)
 		err = l.apply(ctx, records)
 	}

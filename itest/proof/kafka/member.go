@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// add starts another member. Every third member is static.
+// add starts another member. Every third member is a static member of the group.
 func (r *run) add() error {
 	m := r.Add()
 	m.Policy, m.Counted = dynamicPolicy, true
@@ -24,8 +24,8 @@ func (r *run) add() error {
 	return m.Start()
 }
 
-// catch freezes a member in an open transaction. A plain loop writes no guard that it could
-// wait for.
+// catch freezes a member in an open transaction. For a plain loop catch does not wait for a marker, because a
+// plain loop writes none.
 func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	h := proof.Hunt{Opening: r.opening(), Most: 90 * time.Second, Corner: 15 * time.Second, Random: r.random}
 	if r.plain() {
@@ -38,8 +38,8 @@ func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	return m, err
 }
 
-// opening returns the statement that begins the transactions to catch: with the inbox, those
-// with claims.
+// opening returns the first statement of the transactions to catch. With the inbox these are the transactions
+// that claim rows.
 func (r *run) opening() processes.Opening {
 	if r.Inbox {
 		return processes.Claiming()
@@ -47,7 +47,7 @@ func (r *run) opening() processes.Opening {
 	return processes.Marking()
 }
 
-// end drains and ends a member. A plain loop may fail.
+// end drains and stops a member. An error of a plain loop is ignored.
 func (r *run) end(m *proof.Member) error {
 	if err := r.Drain(m, proof.Consumer); !r.plain() {
 		return err

@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// orderKeys are the keys of the consumer for records that are versions of streams. The streams
-// are the message keys.
+// orderKeys are the policy keys of the consumer if records are versions of streams. A stream is all records
+// with the same message key.
 func (p Proof) orderKeys() []string {
 	if p.Keys {
 		return slices.Concat([]string{"lanes: key"}, inboxKeys)
@@ -33,21 +33,21 @@ func (p Proof) orderKeys() []string {
 }
 
 const (
-	// streams distributes the events over keys by Zipf's law. The versions of one stream in
-	// ten are shuffled within a window.
+	// The events are distributed over this many keys by Zipf's law. In one stream in ten, the versions are
+	// shuffled within a window.
 	streams      = 1000
 	shuffled     = 10
 	streamWindow = 8
-	// In late streams one version is published after everything else. In filled streams it
-	// comes from a file, and in skipped streams it never comes.
+	// Numbers of special streams. In a late stream, one version is published after everything else. In a
+	// filled stream, one version comes from a file. In a skipped stream, one version never comes.
 	lateStreams, filledStreams, skippedStreams = 5, 5, 5
 )
 
-// version is the position of an event in its stream.
+// version is an event's stream and its number in this stream.
 type version struct{ stream, number int }
 
-// versions returns the positions of all events. They are in the order of publishing, except in
-// the shuffled streams. A skipped stream has no version 2.
+// versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
+// the numbers are not in order. A skipped stream has no version 2.
 func (p Proof) versions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))
 	zipf := rand.NewZipf(random, 1.1, 1, streams-1)
@@ -55,7 +55,7 @@ func (p Proof) versions() []version {
 	all := make([]version, p.Events)
 	for i := range all {
 		s := int(zipf.Uint64())
-		if p.Keys { // none of those that skip, are late, or filled
+		if p.Keys { // with Keys there are no late, filled or skipped streams
 			s += streams
 		}
 		next[s]++
@@ -67,7 +67,8 @@ func (p Proof) versions() []version {
 	return all
 }
 
-// These streams are among the busier ones, so that each has several versions.
+// Streams with small numbers have the most events. These streams are chosen among them, so that each has
+// several versions.
 func skips(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
 func (v version) late() bool {
 	return v.number == 2 && v.stream >= 40 && v.stream < 40+lateStreams
@@ -76,8 +77,8 @@ func (v version) filled() bool {
 	return v.number == 2 && v.stream >= 50 && v.stream < 50+filledStreams
 }
 
-// place returns when an event is published, in units of half an event: a little late in a
-// shuffled stream, and after all others if it is a late version.
+// place returns the position at which an event is published, in units of half an event. An event of a
+// shuffled stream comes a little later. A late version comes after all other events.
 func (p Proof) place(i int, v version, random *rand.Rand) int {
 	switch {
 	case v.late():
@@ -88,8 +89,7 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	return 2 * i
 }
 
-// ordered makes a record a version of its stream. All versions of a stream are in one
-// partition.
+// ordered makes a record a version of its stream. All versions of a stream go to the same partition.
 func (r *run) ordered(record *kgo.Record, event int) {
 	v := r.places[event]
 	record.Key = []byte(streamName(v.stream))
@@ -100,7 +100,7 @@ func (r *run) ordered(record *kgo.Record, event int) {
 
 func streamName(n int) string { return fmt.Sprint("s", n) }
 
-// fillGaps runs a command that gives the consumer the unpublished versions from a file.
+// fillGaps runs a command that feeds the unpublished versions to the consumer from a file.
 func (r *run) fillGaps(ctx context.Context) error {
 	var text bytes.Buffer
 	for event, v := range r.places {
@@ -145,7 +145,7 @@ func (r *run) skipGaps(ctx context.Context) error {
 	return r.drained(ctx, untilNothing)
 }
 
-// inOrder counts the effects in the order of their stream, and the others.
+// inOrder returns how many effects are in the order of their stream and how many are not.
 func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 	event := map[string]int{}
 	for i := range r.Events {

@@ -12,12 +12,11 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// setup makes each row record the member that wrote it.
+// setup adds a column that records which member wrote the row.
 const setup = proof.Setup + `alter table effects add member text not null default current_setting('application_name');
 `
 
-// The policies differ in whether the member is static. The name of a member comes from its
-// environment.
+// The policies differ only in whether the member is static. A member reads its name from its environment.
 const (
 	dynamicPolicy = "dynamic.yaml"
 	staticPolicy  = "static.yaml"

@@ -1,9 +1,8 @@
 //go:build unix
 
-// Package kafka proves that the messages of a topic take effect once, although the processes
-// that apply them are killed, frozen, added and removed, and although broker and database are
-// restarted. The package runs the binary as a fleet with private servers, and computes the
-// ledger from the database and the broker.
+// Package kafka proves that the messages of a topic take effect once. Meanwhile the processes that apply them
+// are killed, frozen, added and removed, and the broker and the database are restarted. The proof runs the
+// binary as a fleet with private servers, and computes the ledger from the database and the broker.
 package kafka
 
 import (
@@ -21,39 +20,39 @@ import (
 type Proof struct {
 	Webhooks   []webhooks.Webhook
 	Events     int           `flag:"events, each with an identity of its own"`
-	Duplicates int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Duplicates int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing"`
 	Partitions int
-	// Brokers is 1 or 3; with 3, each broker has a replica of every partition.
+	// Brokers is 1 or 3. With three brokers each broker has a replica of every partition.
 	Brokers int
-	NextGen bool `flag:"have the members join with the protocol of KIP-848"`
-	// AtFirst is the number of members at the start. Batch is the maximum number of messages
-	// in a transaction.
+	NextGen bool `flag:"use the group protocol of KIP-848"`
+	// AtFirst is the number of members at the start. Batch is the maximum number of messages in a
+	// transaction.
 	AtFirst, Batch int
 	// Session is the session timeout of the group.
 	Session time.Duration
 	Kills   int  `flag:"kills in an open transaction"`
-	Freezes int  `flag:"freezes beyond the session that are resumed"`
-	ForGood bool `flag:"freeze one member for good"`
-	// BrokerRestarts kill a member while the broker is down. BrokerFreezes are longer than the
-	// other brokers wait. Of three brokers, the group's coordinator is chosen.
+	Freezes int  `flag:"freezes longer than the session timeout, after which the member continues"`
+	ForGood bool `flag:"freeze one member until the end"`
+	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other
+	// brokers wait for the frozen broker. With three brokers these faults hit the group's coordinator.
 	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
-	BrokerFreezes    int `flag:"freezes of a broker, of three"`
-	DatabaseRestarts int `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
-	Changes          int `flag:"members added, and as many removed"`
-	// Inbox makes the members receive before their handlers run. Handlers fail now and then,
-	// and ten messages are parked until they are retried.
+	BrokerFreezes    int `flag:"freezes of one of three brokers"`
+	DatabaseRestarts int `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
+	Changes          int `flag:"members added, and the same number removed"`
+	// Inbox makes the members store messages in the inbox before their handlers run. Handlers fail now and
+	// then. Ten messages are parked until the proof retries them.
 	Inbox bool
-	// Order makes the records versions of streams, in lanes by key; some come shuffled, late
-	// or never. Handlers fail as with Inbox.
+	// Order makes the records versions of streams, processed in lanes by key. Some versions come shuffled,
+	// late or never. Handlers fail as with Inbox.
 	Order bool
-	// Keys, with Order, replaces versions by the order of keys behind a receipt: messages
-	// behind a failed or parked one wait in the inbox.
+	// Keys, together with Order, tests the order of message keys instead of versions. Messages are
+	// acknowledged after receipt, and messages behind a failed or parked message wait in the inbox.
 	Keys bool
-	// Refused is the minimum number of writes that must be rejected because of their token.
+	// Refused is how many writes the server must reject because of their token, at least.
 	Refused     int
-	Redelivered int64 `flag:"redeliveries that there must be"`
-	// Plant, if set, plants a fault: see Room.Plants.
+	Redelivered int64 `flag:"minimum number of redeliveries"`
+	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -61,8 +60,8 @@ type Proof struct {
 const (
 	topic = "webhooks"
 	group = "counter"
-	// timeout is the timeout of handlers. The server's timeout for idle transactions is this
-	// plus Semel's grace period.
+	// timeout is the timeout of handlers. The server's timeout for idle transactions is this timeout plus
+	// Semel's grace period.
 	timeout = 5 * time.Second
 	idle    = timeout + 10*time.Second
 )
@@ -71,16 +70,16 @@ const (
 type run struct {
 	Proof
 	*proof.Fleet
-	places []version // with Order: of events
+	places []version // with Order: stream and number of each event
 	random *rand.Rand
-	frozen *proof.Member // for good
-	added  int           // members
-	share  int           // which of the freezes it is
+	frozen *proof.Member // the member that stays frozen, or nil
+	added  int           // number of members added so far
+	share  int           // number of freezes so far
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
-// error means that the run itself failed.
+// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -93,7 +92,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	}
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
-		// With the protocol of KIP-848 the broker configures the session timeout.
+		// With the protocol of KIP-848 the session timeout is a setting of the broker.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
 	if err := r.OnPostgres(); err != nil {
@@ -122,8 +121,8 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// prove runs the fleet during publishing and faults, and ends it when the group has committed
-// everything.
+// prove runs the fleet while it publishes and injects faults. prove stops the fleet when the group has
+// committed all offsets.
 func (r *run) prove(ctx context.Context) (err error) {
 	for range r.AtFirst {
 		if err := r.add(); err != nil {
@@ -149,7 +148,7 @@ func (r *run) prove(ctx context.Context) (err error) {
 	return r.endAll()
 }
 
-// effects returns the number of effects, or 0 if it cannot be read.
+// effects returns the number of effects, or 0 if the database cannot be read.
 func (r *run) effects() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -157,6 +156,6 @@ func (r *run) effects() int64 {
 	return int64(n)
 }
 
-// patience is the time limit for the remaining messages after the last fault. The ledger
-// reports what is not done by then.
+// patience is how long the proof waits for the remaining messages after the last fault. The ledger reports
+// messages that are not processed by then.
 const patience = 2 * time.Minute

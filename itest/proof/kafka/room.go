@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof in its forms.
+// Room is the entry of this proof for the proof command, with all its forms.
 type Room struct {
 	Proof
 	quick, three, inbox, order, keys bool
@@ -21,16 +21,16 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	proof.Payloads(flags, &r.Webhooks)
 	proof.Sizes(flags, &r.Proof)
 	flags.BoolVar(&r.quick, "quick", false, "use the sizes of the short form (a minute); overrides other flags")
-	flags.BoolVar(&r.three, "three", false, "run three brokers; kill and freeze the group's coordinator repeatedly; overrides other flags; with -quick in a minute")
-	flags.BoolVar(&r.inbox, "inbox", false, "receive first, with handlers that fail now and then; with -quick in a minute")
+	flags.BoolVar(&r.three, "three", false, "run three brokers; kill and freeze the group's coordinator; overrides other flags; with -quick in a minute")
+	flags.BoolVar(&r.inbox, "inbox", false, "store messages in the inbox first, with handlers that fail now and then; with -quick in a minute")
 	flags.BoolVar(&r.order, "order", false, "versions of streams in lanes by key; some come shuffled, late or never; with -quick in a minute")
-	flags.BoolVar(&r.keys, "keys", false, "records of keys in order, received first, with handlers that fail now and then; with -quick in a minute")
+	flags.BoolVar(&r.keys, "keys", false, "order of keys, with messages stored in the inbox first and handlers that fail now and then; with -quick in a minute")
 }
 
-// Plants implements proof.Room. "natural" leaves out the markers, so that a repeated message
-// has two effects. "settle-first" replaces semel by a plain loop that commits the offsets
-// before it applies the messages; "settle-last" by one that commits them afterwards.
-// "unguarded" leaves out the versions with -order, and the lanes by key with -keys.
+// Plants implements proof.Room. The fault "natural" leaves out the markers, so that a repeated message has
+// two effects. "settle-first" replaces semel by a plain loop that commits the offsets before it applies the
+// messages. "settle-last" replaces semel by a plain loop that commits the offsets afterwards. "unguarded"
+// leaves out the versions with -order, and the lanes by key with -keys.
 func (r *Room) Plants() []string {
 	return []string{"natural", "settle-first", "settle-last", "unguarded"}
 }

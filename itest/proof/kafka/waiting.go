@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// stage is what the waiting messages in the inbox wait for, after everything is published.
+// stage says what the waiting messages in the inbox wait for after everything is published.
 type stage uint8
 
 const (
-	untilMended  stage = iota // parked messages have been retried
-	untilFilled               // gaps whose versions come from a file
-	untilSkipped              // gaps whose versions never come
+	untilMended  stage = iota // for nothing but gaps and parked messages, until the parked messages are retried
+	untilFilled               // for gaps whose versions come from a file
+	untilSkipped              // for gaps whose versions never come
 	untilNothing
 )
 
-// poison returns the events whose handlers fail until their cause is repaired. With Order each
-// is in its own stream, so that the messages behind it wait for it.
+// poison returns the events whose handlers fail until the proof repairs the cause. With Order each of them is
+// in a stream of its own, so that messages wait behind each of them.
 func (r *run) poison() (events []int) {
 	for n := range poisoned {
 		event := n * r.Events / poisoned
@@ -42,8 +42,8 @@ func (r *run) headStream(n int) int {
 	return 60 + n
 }
 
-// heldBack returns the events that have a reason to wait at a stage: parked messages, and
-// messages behind those or behind a gap. All others have taken effect.
+// heldBack returns the events that have a reason to wait at a stage: parked messages, and messages behind a
+// parked message or a gap. All other events must have taken effect.
 func (r *run) heldBack(s stage) map[string]int {
 	held := map[string]int{}
 	if s == untilMended {
@@ -63,14 +63,13 @@ func (r *run) heldBack(s stage) map[string]int {
 	return held
 }
 
-// hexID returns an event's id in the form in which its inbox row ends.
+// hexID returns an event's id as hexadecimal digits. The id of its inbox row ends with these digits.
 func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-", "") }
 
-// waitingRow is a row of the inbox that is not completed.
+// waitingRow is a row of the inbox whose message is not completed.
 type waitingRow struct{ id, state, reason, text string }
 
-// unheld are the rows without a reason to wait; missing is the number of rows that should wait
-// and do not.
+// unheld returns the rows that wait without a reason, and how many rows should wait but do not.
 func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
 	missing = len(held)
 	for _, row := range rows {
@@ -101,8 +100,9 @@ func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	return all, rows.Err()
 }
 
-// drained waits until all waiting rows have a reason to wait. A stream is processed one version
-// after the other, so drained waits as long as effects are added, and patience longer.
+// drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
+// after the other, which takes long. drained therefore gives up only when no effect was added during
+// patience.
 func (r *run) drained(ctx context.Context, s stage) error {
 	held := r.heldBack(s)
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
@@ -117,12 +117,13 @@ func (r *run) drained(ctx context.Context, s stage) error {
 		if time.Since(moved) > patience {
 			return false, errStands
 		}
-		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // the cheap query first
+		// a cheap query that runs first
+		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')"
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
 			return false, r.Feed.Err()
 		}
-		if r.Plant != "" { // that may keep what should wait from waiting
+		if r.Plant != "" { // a planted fault may prevent that messages wait that should
 			return true, nil
 		}
 		rows, err := r.waiting(ctx)
@@ -140,7 +141,7 @@ func (r *run) drained(ctx context.Context, s stage) error {
 
 var errStands = errors.New("nothing takes effect any more")
 
-// stands returns the rows that wait without a reason, which make the ledger fail.
+// stands returns an error that lists the rows that wait without a reason. The ledger then fails.
 func (r *run) stands(ctx context.Context, held map[string]int) error {
 	rows, err := r.waiting(ctx)
 	if err != nil {

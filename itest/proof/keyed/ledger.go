@@ -12,30 +12,31 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts messages and calls to the provider in a run of the proof, and why calls were
-// repeated.
+// Ledger counts messages and calls to the provider in a run of the proof. It also counts the reasons why
+// calls were repeated.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	Messages   int `json:"messages"`
-	// Calls is the number of calls at the provider; Lost messages had no call that was
-	// answered.
+	// Calls is the number of calls that the provider received. Lost is the number of messages without an
+	// answered call.
 	Calls int `json:"calls"`
 	Lost  int `json:"lost"`
-	// Unfinished is the number of messages that the members' last runs left.
+	// Unfinished is the number of messages that were still open when the members' last runs ended.
 	Unfinished int `json:"unfinished"`
-	// Repeated are the calls beyond the first of their message. AfterSilence: the call before
-	// got no answer. AfterLease: a lease ended after a fault of the caller or of Redis that
-	// may have prevented the record of the call's end. Late: the caller had just been frozen
-	// for longer than a lease.
+	// Repeated is the number of calls beyond the first call of their message. AfterSilence counts those
+	// whose previous call got no answer. AfterLease counts those where a fault of the caller or of Redis may
+	// have prevented the record that the call had ended, so that the lease expired. Late counts those whose
+	// caller had just been frozen for longer than a lease.
 	Repeated     int `json:"repeated"`
 	AfterSilence int `json:"repeated_after_an_unknown_outcome"`
 	AfterLease   int `json:"repeated_after_a_lease_ended"`
 	Late         int `json:"repeated_by_a_process_that_was_frozen"`
-	// Unexplained are the other repeated calls; Forgotten are those of them that Redis may
-	// have forgotten.
+	// Unexplained is the number of the other repeated calls. Forgotten is how many of them Redis may have
+	// forgotten.
 	Unexplained int `json:"repeated_for_no_reason"`
 	Forgotten   int `json:"repeated_since_redis_forgot"`
-	// OtherKeys are repeated calls with another idempotency key than the first.
+	// OtherKeys is the number of repeated calls whose idempotency key differs from the key of the first
+	// call.
 	OtherKeys int           `json:"repeated_under_another_key"`
 	Kills     int           `json:"kills"`
 	Freezes   int           `json:"freezes"`
@@ -59,33 +60,33 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(l.leastKills, l.Kills, "kills"), ledger.AtLeast(l.leastRepeated, l.Repeated, "calls repeated"))
 }
 
-// slack is how much earlier than a lease after the previous call a call may arrive, because a
-// claim is made before its call. slack is also how long after its thaw a process may still send
-// a call that it had prepared, and the longest delay between sending and arrival.
+// slack is a tolerance for three times. A claim is made before its call, so the next call may arrive up to
+// slack earlier than one lease after the previous call. A process that was frozen may send a call that it had
+// already prepared, up to slack after it continues. A call arrives at most slack after it is sent.
 const slack = time.Second
 
-// harm is a fault of a member or, with an empty name, of all: Redis was killed, or the machine
-// paused the proof.
+// harm is a fault. member is the name of the process, or "" if the fault concerns all members because Redis
+// was killed or the machine paused the proof.
 type harm struct {
 	member string
 	at     time.Time
-	// thaw is when a frozen process continued, zero for other faults.
+	// thaw is when a frozen process continued. It is zero for other faults.
 	thaw time.Time
 }
 
-// unrecorded reports whether this fault may have prevented the record of a call's end, which a
-// process tries for as long as a lease. On a busy machine the provider may see the call of a
-// killed process after its death.
+// unrecorded reports whether this fault may have prevented the record that a call had ended. A process tries
+// to write this record for as long as a lease. On a busy machine the provider may receive a call after the
+// calling process was killed.
 func (h harm) unrecorded(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }
 
-// late reports whether a call was prepared before its process was frozen.
+// late reports whether a process had prepared a call before it was frozen.
 func (h harm) late(c call) bool {
 	return !h.thaw.IsZero() && h.member == c.member && c.at.After(h.thaw) && c.at.Before(h.thaw.Add(slack))
 }
 
-// weigh classifies the calls of each message.
+// weigh counts the calls of each message by reason.
 func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, harms []harm, mayForget bool) {
 	l.Messages = messages
 	heard := 0
@@ -103,7 +104,7 @@ func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duratio
 	l.Lost = messages - heard
 }
 
-// repeat returns the reason why a call was repeated.
+// repeat counts the reason why a call was repeated.
 func (l *Ledger) repeat(first, before, again call, lease time.Duration, harms []harm, mayForget bool) {
 	l.Repeated++
 	if again.key != first.key || again.key == "" {

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package keyed proves what consumers do if their claims are leased keys in Redis. Processes of
-// `semel run` call a provider and are killed and frozen, and Redis is killed. The provider
-// counts the calls for each message.
+// Package keyed proves what consumers do whose claims are leased keys in Redis. Processes of `semel run` call
+// a provider. The proof kills and freezes these processes, and kills Redis. The provider counts the calls for
+// each message.
 package keyed
 
 import (
@@ -25,10 +25,10 @@ type Proof struct {
 	Kills      int `flag:"how often a process is killed"`
 	Freezes    int `flag:"how often a process is frozen for longer than a lease"`
 	Restarts   int `flag:"how often Redis is killed and started again"`
-	// EverySecond makes Redis write its file to disk once a second.
+	// EverySecond makes Redis sync its append-only file to disk once a second.
 	EverySecond bool `name:"everysec" flag:"appendfsync everysec, and each restart loses the last second: completions are forgotten, and counted"`
-	// Forgets makes each restart lose the last second, although Redis reports that it is
-	// durable.
+	// Forgets makes Redis lose the last second at each restart, although Redis reports that it syncs every
+	// write.
 	Forgets bool
 	Seed    uint64
 }
@@ -50,17 +50,17 @@ type under struct {
 	redis    *services.Redis
 	provider *provider
 	harms    []harm
-	// frozen is the frozen member, or nil, and since when it is frozen.
+	// frozen is the frozen member, or nil. since is when it was frozen.
 	frozen *proof.Member
 	since  time.Time
-	// looked is when the proof last looked at its progress.
+	// looked is when the proof last checked its progress.
 	looked time.Time
 	tally  proof.Tally
 	began  time.Time
 }
 
-// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
-// An error means that the run itself failed.
+// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}
 	u := &under{Proof: p, ledger: &l, began: time.Now()}
@@ -89,7 +89,7 @@ func (u *under) prove(ctx context.Context) error {
 		return err
 	}
 	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
-	u.redis.Kill() // members that start now wait for it
+	u.redis.Kill() // members that start now have to wait for Redis
 	for _, m := range u.Members {
 		if err := u.start(m, true); err != nil {
 			return err
@@ -113,8 +113,8 @@ func (u *under) prove(ctx context.Context) error {
 	return u.finish()
 }
 
-// write creates the members with their deliveries: each message at least once, in an order
-// determined by the seed.
+// write creates the members and the file of each. A file has each message at least once, in an order that the
+// seed determines.
 func (u *under) write() error {
 	r := rand.New(rand.NewPCG(u.Seed, 1))
 	ids := make([]int, u.Deliveries)
@@ -169,7 +169,7 @@ consumers:
     handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 
-// start starts a member. With follow it does not end by itself.
+// start starts a member. With follow the member waits for further lines and does not end by itself.
 func (u *under) start(m *proof.Member, follow bool) error {
 	text := fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.provider.url, m.Name)
 	if err := os.WriteFile(m.Path(m.Policy), []byte(text), 0o644); err != nil {
@@ -178,7 +178,7 @@ func (u *under) start(m *proof.Member, follow bool) error {
 	return m.Start()
 }
 
-// reach waits until this fraction of the messages was called for.
+// reach waits until the provider has received a call for this fraction of the messages.
 func (u *under) reach(ctx context.Context, share float64) error {
 	err := u.Until(ctx, func() (bool, error) {
 		return u.provider.called() >= int(share*float64(u.Messages)), u.look()
@@ -189,7 +189,7 @@ func (u *under) reach(ctx context.Context, share float64) error {
 	return nil
 }
 
-// killOne kills a member and restarts it; it reads its file from the beginning.
+// killOne kills a member and restarts it. The restarted member reads its file from the beginning.
 func (u *under) killOne(context.Context) error {
 	m := u.Members[u.tally.Kills%members]
 	if m == u.frozen {
@@ -202,7 +202,7 @@ func (u *under) killOne(context.Context) error {
 	return u.start(m, true)
 }
 
-// freezeOne freezes a member for longer than a lease, while everything else continues.
+// freezeOne freezes a member for longer than a lease. Everything else keeps running.
 func (u *under) freezeOne(ctx context.Context) error {
 	if err := u.awaitThaw(ctx); err != nil {
 		return err
@@ -214,8 +214,8 @@ func (u *under) freezeOne(ctx context.Context) error {
 	return m.Freeze()
 }
 
-// look continues the frozen member when its time is up. If the proof was not scheduled for a
-// while, the whole machine was paused, and leases may have ended.
+// look continues the frozen member when its time is up. look also notices when the proof itself did not run
+// for a while. The whole machine was then paused, and leases may have expired.
 func (u *under) look() error {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {
@@ -250,7 +250,7 @@ func (u *under) restart(ctx context.Context) error {
 	return nil
 }
 
-// finish lets the members read to the ends of their files.
+// finish lets the members read their files to the end.
 func (u *under) finish() error {
 	for _, m := range u.Members {
 		if err := m.End(); err != nil {

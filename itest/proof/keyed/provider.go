@@ -14,28 +14,28 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// idHeader is the header with a message's id, in the file and in its call; memberHeader names
-// the calling member.
+// idHeader is the header with a message's id, in the file and in the call to the provider. memberHeader is
+// the header with the name of the calling member.
 const (
 	idHeader     = "Message-Id"
 	memberHeader = "Member"
 )
 
-// longestCall limits the delay of the provider's answers. They are delayed so that calls are
+// longestCall is the longest delay of the provider's answers. Answers are delayed so that some calls are
 // running when a member is killed.
 const longestCall = 100 * time.Millisecond
 
 // call is a call that the provider received.
 type call struct {
 	at time.Time
-	// member is the caller, and key the idempotency key.
+	// member is the name of the calling process. key is the idempotency key of the call.
 	member, key string
 	// unanswered is set if the caller got no answer.
 	unanswered bool
 }
 
-// provider is the endpoint that the members call. provider records each call, and sometimes
-// gives no answer.
+// provider is the HTTP endpoint that the members call. It records each call, and leaves a few calls without
+// an answer.
 type provider struct {
 	url    string
 	server *http.Server
@@ -44,7 +44,7 @@ type provider struct {
 
 	mutex  sync.Mutex
 	random *rand.Rand        // guarded by mutex
-	calls  map[string][]call // by id of the message; guarded by mutex
+	calls  map[string][]call // by message id; guarded by mutex
 }
 
 // listen starts a provider.
@@ -64,7 +64,7 @@ func (p *provider) close() { _ = p.server.Close() }
 // ServeHTTP records a call.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return // it did not arrive
+		return // the call did not arrive completely
 	}
 	id := r.Header.Get(idHeader)
 	p.mutex.Lock()
@@ -84,7 +84,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// called returns the number of messages with a call.
+// called returns the number of messages for which the provider received a call.
 func (p *provider) called() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

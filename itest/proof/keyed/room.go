@@ -8,10 +8,11 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// PlantForgets makes the server forget the last second, although it reports that it is durable.
+// PlantForgets is the planted fault in which Redis loses the last second, although it reports that it syncs
+// every write.
 const PlantForgets = "forgets"
 
-// Room offers the proof in two sizes.
+// Room returns the entry of this proof for the proof command, in two sizes.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "keyed", Within: time.Hour,
 		Sizes: Proof{Deliveries: 200_000, Messages: 80_000, Kills: 20, Freezes: 4, Restarts: 4},

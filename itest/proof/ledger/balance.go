@@ -1,4 +1,4 @@
-// Package ledger compares the effect log with the sent messages, for all proofs.
+// Package ledger compares the log of effects with the messages that were sent. All proofs use it.
 package ledger
 
 import (
@@ -6,21 +6,21 @@ import (
 	"iter"
 )
 
-// Balance compares effects with messages: each sent message must take effect once.
+// Balance compares effects with messages. Each sent message must take effect exactly once.
 type Balance struct {
-	// Expected is the number of messages, Applied the number of those in the effect log.
+	// Expected is the number of messages. Applied is how many of them are in the effect log.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
-	// Lost messages have no effect and no other record. Doubled are effects beyond the first
-	// of a message. Stuck messages were parked, left in flight or not settled. Foreign are
-	// effects of messages that were never sent.
+	// Lost is the number of messages that have no effect and are not stuck. Doubled is the number of effects
+	// beyond the first effect of a message. Stuck is the number of messages that were parked, still in
+	// flight, or not completed. Foreign is the number of effects of messages that were never sent.
 	Lost    int `json:"lost"`
 	Doubled int `json:"doubled"`
 	Stuck   int `json:"stuck"`
 	Foreign int `json:"foreign"`
 }
 
-// Weigh compares the effects with the sent messages, each listed once. Stuck messages need no
+// Weigh compares the effects with the sent messages. sent yields each message once. A stuck message needs no
 // effect.
 func Weigh(effects map[string]int, sent iter.Seq[string], stuck int) Balance {
 	b := Balance{Stuck: stuck}
@@ -38,7 +38,7 @@ func Weigh(effects map[string]int, sent iter.Seq[string], stuck int) Balance {
 	return b
 }
 
-// Wrong returns what is wrong, or nil.
+// Wrong returns an error that lists the wrong counts, or nil.
 func (b Balance) Wrong() error {
 	if b.Lost != 0 || b.Doubled != 0 || b.Stuck != 0 || b.Foreign != 0 || b.Applied != b.Expected {
 		return fmt.Errorf("lost %d, doubled %d, stuck %d, foreign %d, applied %d of %d", b.Lost, b.Doubled, b.Stuck, b.Foreign, b.Applied, b.Expected)
@@ -46,7 +46,7 @@ func (b Balance) Wrong() error {
 	return nil
 }
 
-// AtLeast returns an error if something happened too rarely for the ledger to be a proof.
+// AtLeast returns an error if something happened so rarely that the ledger proves nothing.
 func AtLeast(want, there int, what string) error {
 	if there < want {
 		return fmt.Errorf("only %d %s, not %d: no proof", there, what, want)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Reader is a database of any kind.
+// Reader is a database that can run a query.
 type Reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Effects returns how often each message is in the log, which has no unique key; column holds
-// the message's id.
+// Effects returns how often each message is in the effect log. column is the column with the message's id.
+// The log has no unique key, so a message can be in it twice.
 func Effects(ctx context.Context, from Reader, column string) (map[string]int, error) {
 	rows, err := from.QueryContext(ctx, `select `+column+`, count(*) from effects group by 1`)
 	if err != nil {
@@ -32,7 +32,7 @@ func Effects(ctx context.Context, from Reader, column string) (map[string]int, e
 	return effects, rows.Err()
 }
 
-// Astray returns the groups whose counter differs from their number of rows in the log.
+// Astray returns the number of groups whose counter differs from their number of rows in the effect log.
 func Astray(ctx context.Context, from Reader) (astray int, err error) {
 	err = from.QueryRowContext(ctx, `
 		select count(*) from (

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger is what the command found, and what was planted.
+// Ledger has the findings of the command and the numbers of planted faults.
 type Ledger struct {
 	Sent     int `json:"sent"`
 	Lost     int `json:"losses_planted"`
@@ -19,11 +19,11 @@ type Ledger struct {
 	Doubled  int `json:"of_them_found_doubled"`
 	Else     int `json:"findings_beside"`
 	OnTheWay int `json:"sent_and_not_there_yet"`
-	// Live is the number of messages that were applied during the comparison.
+	// Live is the number of messages that were applied while the command ran.
 	Live     int           `json:"applied_meanwhile"`
 	ExitCode int           `json:"exit_code"`
 	Seconds  proof.Seconds `json:"seconds"`
-	// Peak is the maximum memory of the command in MiB.
+	// Peak is the maximum memory of the command, in MiB.
 	Peak int64 `json:"peak_mib"`
 }
 

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package reconcile proves that `semel reconcile` finds exactly the lost and the doubled
-// messages among many, while the consumer runs.
+// Package reconcile proves that `semel reconcile` finds the lost and the doubled messages among many, and no
+// others, while the consumer runs.
 package reconcile
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// planted is the number of lost, and of doubled, messages.
+// planted is the number of lost messages, and also the number of doubled messages.
 const planted = 10
 
 // Proof is one run.
 type Proof struct {
-	Messages int `flag:"how many were sent"`
-	// Blind plants the fault that the command does not compare the effects.
+	Messages int `flag:"number of sent messages"`
+	// Blind plants a fault: the command does not compare the effects.
 	Blind bool
 }
 
@@ -46,8 +46,8 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into entries (event) values (:id)"]}}
 `
 
-// filled is what the consumer applied earlier, except the lost messages; ids are p- and a
-// number.
+// filled inserts the messages that the consumer applied earlier, without the lost messages. The ids are "p-"
+// and a number.
 const filled = `with old as (select 'p-' || n as id from generate_series(0, $1::int - 1) n where n % ($1::int / 10) <> 7),
 marked as (
   insert into semel_markers (scope, id, outcome, version, at)
@@ -116,11 +116,11 @@ func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	return l, errors.Join(err, counted, produced)
 }
 
-// onTheWay is how many of the live messages are in the list of sent messages before the
-// consumer gets them.
+// onTheWay is the number of live messages that the list of sent messages contains before the consumer gets
+// them.
 const onTheWay = 1000
 
-// writeSent writes the list of sent messages: old ones and new ones.
+// writeSent writes the list of sent messages. The list has all earlier messages and the first live messages.
 func (r *run) writeSent() (err error) {
 	f, err := os.Create(r.path("sent.jsonl"))
 	if err != nil {
@@ -133,12 +133,13 @@ func (r *run) writeSent() (err error) {
 	}
 	for i := range onTheWay {
 		_, _ = to.WriteString(line(fmt.Sprintf("live-%d", i+1), time.Now()))
-		_, _ = to.WriteString(line(fmt.Sprintf("later-%d", i+1), time.Now())) // for longer than this takes
+		// These messages do not reach the consumer while the command runs.
+		_, _ = to.WriteString(line(fmt.Sprintf("later-%d", i+1), time.Now()))
 	}
 	return to.Flush()
 }
 
-// produce sends some hundred live messages a second until ctx ends.
+// produce sends several hundred live messages per second until ctx ends.
 func (r *run) produce(ctx context.Context) (err error) {
 	f, err := os.OpenFile(r.path("live.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -229,7 +230,7 @@ func (r *run) until(ctx context.Context, n int) error {
 	})
 }
 
-// nilIfMissing ignores the error that the table does not exist yet.
+// nilIfMissing returns nil if the error says that the table does not exist yet, otherwise the error.
 func nilIfMissing(err error) error {
 	if err != nil && strings.Contains(err.Error(), "42P01") {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof. With the fault "effects" the command runs without the flag --effects.
+// Room returns the entry of this proof for the proof command. With the fault "effects", `semel reconcile`
+// runs without the flag --effects.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "reconcile", Within: time.Hour, Sizes: Proof{Messages: 1_000_000},
 		Faults: []string{"effects"}, Choose: func(p *Proof, c proof.Choice) { p.Blind = c.Plant != "" }, Prove: Proof.Run}

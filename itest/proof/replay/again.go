@@ -24,8 +24,7 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d read, %d applied, %d skipped, %d conflicts", c.Read, c.Applied, c.Skipped, c.Conflicts)
 }
 
-// forget removes transfers with their markers, and the rows of conflicts; fold computes the
-// balances again.
+// forget deletes transfers with their markers, and the rows of conflicts. fold computes the balances again.
 const (
 	forget = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 unknown as (select '\x00'::bytea || convert_to(unnest($2::text[]), 'UTF8') as id),
@@ -39,7 +38,7 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chosen returns the ids of the transfers before this percentage of publishing.
+// chosen returns the ids of the transfers that `which` selects among those published before this percentage.
 func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
 	for i := range p.part(percent) {
 		if which(i) {
@@ -49,7 +48,7 @@ func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string)
 	return ids
 }
 
-// damage removes what a restored older backup would lack: some transfers and conflicts, with
+// damage deletes what would be missing after an older backup was restored: some transfers and conflicts, with
 // their markers, rows and changes.
 func (r *run) damage(ctx context.Context) (lost []string, err error) {
 	lost = r.chosen(untilRebuild, forgotten)
@@ -57,8 +56,9 @@ func (r *run) damage(ctx context.Context) (lost []string, err error) {
 	return lost, r.remove(ctx, forget, lost, unknown)
 }
 
-// remove removes transfers and rows by a query that counts markers, effects and rows, and
-// computes the balances again. Without others, the rows are those of the transfers.
+// remove runs a query that deletes transfers and rows, and computes the balances again. The query returns the
+// numbers of deleted markers, effects and rows. Without others, the deleted rows must be those of the
+// transfers.
 func (r *run) remove(ctx context.Context, query string, lost, others []string) error {
 	tx, err := r.Activity.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *run) remove(ctx context.Context, query string, lost, others []string) e
 	return tx.Commit()
 }
 
-// again replays the whole topic, so that exactly the lost messages take effect. The command is
-// killed while it runs.
+// again replays the whole topic. Exactly the lost messages must take effect. again kills the command while it
+// runs.
 func (r *run) again(ctx context.Context) error {
 	lost, err := r.damage(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *run) again(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// known returns how often each transfer has an effect, and the number of known conflicts.
+// known returns the number of effects of each transfer, and the number of known conflicts.
 func (r *run) known(ctx context.Context) (effects map[string]int, others int64, err error) {
 	if effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
 		return nil, 0, err
@@ -127,7 +127,7 @@ func (r *run) known(ctx context.Context) (effects map[string]int, others int64, 
 	return effects, others, r.Activity.DB.QueryRowContext(ctx, conflicts).Scan(&others)
 }
 
-// readAgain starts a replay, kills it this number of times, and resumes it.
+// readAgain starts a replay, kills it as often as configured, and resumes it each time.
 func (r *run) readAgain(ctx context.Context, lost []string) error {
 	begin := []string{"replay", "start", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
@@ -152,7 +152,7 @@ func (r *run) readAgain(ctx context.Context, lost []string) error {
 	return r.ended(ctx, o, 0)
 }
 
-// resuming waits until no process runs the newest replay, and returns its number and the
+// resuming waits until no process runs the newest replay. It returns the number of the replay and the
 // arguments that resume it.
 func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error) {
 	for {

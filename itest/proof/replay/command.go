@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// semel runs a command of the binary with the policy and decodes its JSON output. Some exit
-// codes are no error: they mean that something is left, which the caller reads in the output.
+// semel runs a command of the binary with the policy and decodes its JSON output. The exit codes in `codes`
+// are not errors: they mean that work is left, and the caller reads it in the output.
 func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) error {
 	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "--json"})...)
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.environment("operator")...)
@@ -37,19 +37,18 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 	return nil
 }
 
-// environment returns the environment that tells a command where the database is, and its
-// application name.
+// environment returns the environment of a command: the address of the database and the application name.
 func (r *run) environment(name string) []string {
 	return []string{"DATABASE=" + r.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
 }
 
-// operator is an operator's command that runs beside the members and may be killed.
+// operator is a command that an operator runs while the members run. The proof may kill it.
 type operator struct {
 	processes.Command
 	*processes.Process
 }
 
-// call starts a command of an operator.
+// call starts an operator's command.
 func (r *run) call(name string, args ...string) (o *operator, err error) {
 	r.called++
 	o = &operator{Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: policyFile, Args: args, Env: r.environment(name),
@@ -59,7 +58,7 @@ func (r *run) call(name string, args ...string) (o *operator, err error) {
 	return o, err
 }
 
-// killCalls kills the remaining commands at the end of the proof.
+// killCalls kills the commands that still run at the end of the proof.
 func (r *run) killCalls() {
 	for _, o := range r.calls {
 		if o.Process != nil {
@@ -68,7 +67,7 @@ func (r *run) killCalls() {
 	}
 }
 
-// shot kills a command, and counts the kill if the command was still running.
+// shot kills a command. It counts the kill if the command was still running.
 func (r *run) shot(o *operator) error {
 	alive, err := o.Running()
 	if err != nil || !alive {
@@ -79,8 +78,7 @@ func (r *run) shot(o *operator) error {
 	return o.Process.Kill()
 }
 
-// ended waits until a command has ended with one of these codes, and looks after the members
-// meanwhile.
+// ended waits until a command has ended with one of these exit codes. Meanwhile it restarts members that end.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 	err := r.Until(ctx, func() (over bool, err error) {
 		alive, err := o.Running()
@@ -97,8 +95,8 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 	return nil
 }
 
-// counted waits until a query counts at least this many rows or the command has ended. It is
-// used to kill a command while it works.
+// counted waits until the query returns at least this count, or the command has ended. The proof then kills
+// the command in the middle of its work.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) error {
 	looked := time.Time{}
 	return r.Until(ctx, func() (bool, error) {

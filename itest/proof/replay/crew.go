@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// patiently waits until the condition holds. After the time limit it returns an error.
+// patiently waits until the condition holds. After patience it returns an error with the text `otherwise`.
 func (r *run) patiently(ctx context.Context, otherwise string, so func(context.Context) (bool, error)) error {
 	is, err := r.Patiently(ctx, patience, 200*time.Millisecond, so)
 	if err == nil && !is {
@@ -31,7 +31,7 @@ func (r *run) killMember(ctx context.Context) error {
 	return m.Start()
 }
 
-// fail publishes the first part while members are killed.
+// fail publishes the first part of the transfers, and kills members meanwhile.
 func (r *run) fail(ctx context.Context) error {
 	if err := r.publish(ctx, 0, untilRepair, r.Publish); err != nil {
 		return err

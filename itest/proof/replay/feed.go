@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// producers is the number of concurrent producers, each with its own partitions.
+// producers is the number of concurrent producers. Each writes to its own partitions.
 const producers = 2
 
-// The parts of the transfers, in percent: published before the first repair, before the rebuild
-// of the projection, and in all.
+// The parts of the transfers, as percentages of all: published before the first repair, before the rebuild,
+// before the switch, and at the end.
 const (
 	untilRepair  = 55
 	untilRebuild = 75
@@ -26,11 +26,11 @@ const (
 	untilEnd     = 100
 )
 
-// part returns the number of the first transfer after this percentage of publishing.
+// part returns the number of the first transfer that is published after this percentage.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
-// publish starts publishing the transfers between two percentages over a time, with copies of
-// them and of all earlier ones.
+// publish starts to publish the transfers between two percentages, within the given time. It also publishes
+// copies of these transfers and of all earlier transfers.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (err error) {
 	r.stopFeed()
 	r.sent = r.part(to)
@@ -55,12 +55,12 @@ func (r *run) stopFeed() {
 	}
 }
 
-// plan lists the records in order: each of these transfers once; copies of these some way
-// behind, and of earlier ones, one in three of them a transfer that fails permanently; and
-// records with other contents.
+// plan lists the records in their order. Each transfer of this part occurs once. Copies of these transfers
+// follow some places later. There are also copies of earlier transfers, one in three of a transfer that fails
+// permanently, and records that have the identity of a transfer but other content.
 func (p Proof) plan(first, end int) []place {
 	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
-	failing := []int{7, 33, 57} // of each eighty
+	failing := []int{7, 33, 57} // these of each eighty transfers fail
 	var all []place
 	for i := first; i < end; i++ {
 		all = append(all, place{transfer: i, at: 2 * i})
@@ -86,8 +86,8 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// published waits until a part is published without further faults, and the group has committed
-// all of it.
+// published waits until the current part is published without further faults, and until the group has
+// committed all of it.
 func (r *run) published(ctx context.Context) error {
 	if err := r.Published(ctx); err != nil {
 		return err
@@ -96,6 +96,6 @@ func (r *run) published(ctx context.Context) error {
 	return r.Settled(ctx, patience)
 }
 
-// patience is the time limit for the remaining work after the last fault. The ledger reports
-// what is not done by then.
+// patience is how long the proof waits for the remaining work after the last fault. The ledger reports work
+// that is not done by then.
 const patience = 3 * time.Minute

@@ -14,44 +14,44 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger counts messages, effects, dead letters and replayed dead letters in a run of the proof.
-// Lost, doubled and stuck messages are computed only from the database and the broker.
+// Ledger counts messages, effects, dead letters and replayed dead letters in a run of the proof. The numbers
+// of lost, doubled and stuck messages come only from the database and the broker.
 type Ledger struct {
-	// Messages is the number of published messages with their own identity, Records the number
-	// of all records.
+	// Messages is the number of published messages, each with its own identity. Records is the number of all
+	// records.
 	Messages int `json:"messages"`
 	Records  int `json:"records"`
-	// Failed is the number of messages that failed permanently, Letters of records in the
-	// dead-letter topic, and Contradicted of messages whose identity was used with other
-	// content.
+	// Failed is the number of messages that failed permanently. Letters is the number of records in the
+	// dead-letter topic. Contradicted is the number of messages whose identity was used with other content.
 	Failed       int `json:"failed_for_good"`
 	Letters      int `json:"records_in_the_topic_of_dead_letters"`
 	Contradicted int `json:"conflicts"`
 	proof.Tally
 	proof.Offsets
-	// CommandKills are kills of replay and rebuild commands.
+	// CommandKills is the number of kills of replay and rebuild commands.
 	CommandKills int `json:"kills_of_commands"`
-	// ByFilter and ByGroup are dead letters that took effect when they were replayed. Edited
-	// are those of them that were edited before.
+	// ByFilter and ByGroup are the numbers of dead letters that took effect when they were replayed. Edited
+	// is how many of them were edited before.
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
-	// FromTopic are dead letters that the store had lost and that took effect from their
-	// topic.
+	// FromTopic is the number of dead letters that the store had lost and that took effect when they were
+	// replayed from the dead-letter topic.
 	FromTopic int `json:"replayed_from_the_topic_of_dead_letters"`
-	// Recovered are messages that the database had lost and that a replay of the topic
+	// Recovered is the number of messages that the database had lost and that a replay of the topic
 	// restored.
 	Recovered int `json:"recovered"`
-	// Twice are dead letters that became due more than once: by two operators, or by one that
-	// was killed and ran the command again.
+	// Twice is the number of dead letters that were retried more than once: by two operators, or by one
+	// operator who ran a killed command again.
 	Twice int `json:"letters_made_due_twice"`
-	// Forecasts is the number of previews that were compared with the result, Mistaken the
-	// number of wrong ones.
+	// Forecasts is the number of previews that were compared with the result. Mistaken is the number of
+	// previews that were wrong.
 	Forecasts int      `json:"predictions"`
 	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
-	// AtSwitch are accounts whose balance differed between both projections when the new one
-	// replaced the active one. Unlike are accounts whose final balance differs from the
-	// proof's own computation. Unbuilt are messages that only the old projection has.
+	// AtSwitch is the number of accounts whose balance differed between the old and the new projection when
+	// the new one became active. Unlike is the number of accounts whose final balance differs from the
+	// balance that the proof computes itself. Unbuilt is the number of messages that only the old projection
+	// has.
 	AtSwitch int `json:"balances_unlike_at_the_switch"`
 	Unlike   int `json:"balances_unlike_the_reference"`
 	Unbuilt  int `json:"in_the_old_projection_alone"`
@@ -61,7 +61,7 @@ type Ledger struct {
 	least      Proof
 }
 
-// forecast records a preview and the result.
+// forecast compares a preview with the result and counts it.
 func (r *run) forecast(of string, said, happened any) {
 	r.ledger.Forecasts++
 	if a, b := fmt.Sprint(said), fmt.Sprint(happened); a != b {
@@ -119,7 +119,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	return r.compare(ctx)
 }
 
-// compare compares the projections byte by byte.
+// compare compares the active projection with the rebuilt one, byte by byte.
 func (r *run) compare(ctx context.Context) error {
 	live, err := lines(ctx, r.Activity.DB, projection, 0)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *run) compare(ctx context.Context) error {
 	return err
 }
 
-// projection returns the balances of a generation, one on each line.
+// projection is the query for the balances of a generation, one text line for each account.
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
@@ -155,7 +155,7 @@ func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (al
 	return all, rows.Err()
 }
 
-// reference returns the expected balances for the first transfers, in the form of projection.
+// reference computes the expected balances after the first transfers, as lines in the format of projection.
 func reference(transfers int) (lines []string) {
 	type balance struct {
 		cents, transfers, digest int64
@@ -173,7 +173,7 @@ func reference(transfers int) (lines []string) {
 	return lines
 }
 
-// unlike counts the lines that only one of both has. A line that differs counts once.
+// unlike counts the lines that only one of the two lists has. A line that differs counts once.
 func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
 
 // absent counts the lines of a that are not in b.

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// letter is one dead letter in the output of `semel messages retry`.
+// letter is one dead letter in the JSON output of `semel messages retry`.
 type letter struct {
 	Number    int64
 	ID        string
@@ -20,10 +20,10 @@ type letter struct {
 	Happened  string `json:"result"`
 }
 
-// letters is the output of the command.
+// letters is the JSON output of that command.
 type letters struct{ Rows, Results []letter }
 
-// The fates of a dead letter, with the names that the command and the proof use.
+// The results of a replayed dead letter, with the names that the command and the proof use.
 const (
 	fateApplied  = "applied"
 	fateSkipped  = "skipped as applied"
@@ -32,7 +32,7 @@ const (
 	fateDoubled  = "doubled"
 )
 
-// view is the state of the dead letters in the database, read without a command.
+// view is the state of effects and dead letters in the database, read with SQL and not with a command.
 type view struct {
 	effects map[string]int
 	states  map[int64]string
@@ -59,7 +59,7 @@ func (r *run) look(ctx context.Context) (v view, err error) {
 	return v, rows.Err()
 }
 
-// became returns what happened to a dead letter between two views.
+// became compares two views and returns what happened to a dead letter between them.
 func became(l letter, before, after view) string {
 	was, is, state := before.effects[l.ID], after.effects[l.ID], after.states[l.Number]
 	switch {
@@ -75,7 +75,8 @@ func became(l letter, before, after view) string {
 	return fateFailed
 }
 
-// tally counts the dead letters by fate, in a text that can be compared.
+// tally counts the dead letters by result and returns the counts as text, so that two tallies can be
+// compared.
 func tally(all []letter, fate func(letter) string) string {
 	counts := map[string]int{}
 	for _, l := range all {
@@ -88,7 +89,7 @@ func tally(all []letter, fate func(letter) string) string {
 	return strings.Join(words, ", ")
 }
 
-// mend repairs a cause, unless the planted fault leaves it.
+// mend repairs the cause of failures. With the planted fault "unmended" it does nothing.
 func (r *run) mend(ctx context.Context, c cause) error {
 	if r.Plant == "unmended" {
 		return nil
@@ -97,19 +98,19 @@ func (r *run) mend(ctx context.Context, c cause) error {
 	return err
 }
 
-// lose removes transfers with their markers and the rows of their dead letters.
+// lose deletes transfers with their markers, and the rows of their dead letters.
 const lose = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 marks as (delete from semel_markers where id in (select id from lost) returning 1),
 rows as (delete from semel_inbox where id in (select id from lost) returning 1),
 gone as (delete from effects where delivery = any($1) returning 1)
 select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 
-// restored reports whether the store has lost the dead letter of a transfer, and the topic has
-// it.
+// restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic still
+// has it.
 func restored(transfer int) bool { return transfer%800 == 33 }
 
-// fromTopic replays from their topic the dead letters that the store has lost. Those that the
-// store has must not change.
+// fromTopic replays the dead letters that the store has lost, from the dead-letter topic. Dead letters that
+// the store still has must not change.
 func (r *run) fromTopic(ctx context.Context) error {
 	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
 		return err

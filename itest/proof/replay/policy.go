@@ -11,8 +11,8 @@ import (
 
 const policyFile = "semel.yaml"
 
-// setup creates the tables. The log has no unique key, so an effect that happens twice has two
-// rows. The projection does not depend on the order of the transfers.
+// setup creates the tables. The effect log has no unique key, so an effect that happens twice has two rows.
+// The result of the projection does not depend on the order of the transfers.
 const setup = `create table accounts (name text primary key);
 insert into accounts select 'account-' || to_char(n, 'FM000') from generate_series(0, 499) n;
 create function cents(amount text) returns bigint language sql as $$ select amount::bigint $$;
@@ -27,7 +27,7 @@ create table balances (
 );
 `
 
-// mends are the statements that repair each cause.
+// mends has the SQL statement that repairs each cause.
 var mends = map[cause]string{
 	noAccount:  `insert into accounts select 'closed-' || n from generate_series(0, 9) n`,
 	tooMuch:    `alter table effects drop constraint most_cents`,

@@ -1,12 +1,12 @@
 //go:build unix
 
-// Package replay proves that failed and lost messages take effect once when people repair them,
-// and that a projection can be rebuilt. Transfers come from a topic. Some fail permanently and
-// become dead letters. Their causes are repaired, and two operators at once replay them, by
-// filter and by group, some of them edited, while copies arrive. Then a replay from the start
-// of the topic restores what a damaged database has lost. Last, the projection is rebuilt
-// beside the active one and replaces it. Consumers and commands are killed all the time. The
-// preview of each command must match its result.
+// Package replay proves that failed and lost messages take effect once when people repair them, and that a
+// projection can be rebuilt. Transfers come from a topic. Some transfers fail permanently and become dead
+// letters. The proof repairs the causes, and two operators at the same time replay the dead letters, by
+// filter and by group, while copies arrive. Some dead letters are edited first. Then a replay from the start
+// of the topic restores the messages that a damaged database has lost. At the end the projection is rebuilt
+// beside the active projection and replaces it. Consumers and commands are killed all the time. The preview
+// of each command must match its result.
 package replay
 
 import (
@@ -21,30 +21,31 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// The first part of the messages is published during Publish, the others during the
+	// The first part of the messages is published during Publish. The other parts are published during the
 	// repairs.
 	Messages   int           `flag:"transfers, each with an identity of its own"`
-	Copies     int           `flag:"copies by producers"`
-	Publish    time.Duration `flag:"over how long the first part is published, at least"`
+	Copies     int           `flag:"copies that producers send"`
+	Publish    time.Duration `flag:"minimum duration of publishing the first part"`
 	Partitions int
-	// Crew is the number of processes of the consumer, Batch the maximum number of messages in
-	// a transaction.
+	// Crew is the number of processes of the consumer. Batch is the maximum number of messages in a
+	// transaction.
 	Crew, Batch int
-	// Session is the session timeout of the group. Static members return as the same member.
+	// Session is the session timeout of the group. A static member that is restarted within this time keeps
+	// its partitions.
 	Session time.Duration
 	Static  bool
-	Kills   int   `flag:"kills of members while the first part is published, and as many over the others"`
-	Shots   Shots // of commands
-	Edited  int   `flag:"dead letters that are edited before they are replayed"`
-	// Plant, if set, plants a fault: see Room.Plants.
+	Kills   int   `flag:"kills of members while the first part is published, and again while the other parts are published"`
+	Shots   Shots // how often commands are killed
+	Edited  int   `flag:"dead letters to edit before they are replayed"`
+	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
 
 // Shots is how often each command is killed.
 type Shots struct {
-	// Filter and Group are kills of replays of dead letters, Again of the replay of lost
-	// messages, and Rebuild of the rebuild.
+	// Filter and Group are the numbers of kills of commands that replay dead letters. Again is the number of
+	// kills of the replay of lost messages. Rebuild is the number of kills of the rebuild.
 	Filter, Group, Again, Rebuild int
 }
 
@@ -53,7 +54,7 @@ func (s Shots) all() int { return s.Filter + s.Group + s.Again + s.Rebuild }
 const (
 	topic = "transfers"
 	dead  = "transfers-dead"
-	group = "balances" // the consumer and its group
+	group = "balances" // name of the consumer and of its group
 )
 
 // run is a running Proof.
@@ -61,15 +62,15 @@ type run struct {
 	Proof
 	*proof.Fleet
 	random *rand.Rand
-	calls  []*operator // all, also those that have ended
+	calls  []*operator // all commands, including those that have ended
 	called int
-	sent   int // how many transfers are published
-	active int // the generation that the members work in
+	sent   int // number of published transfers
+	active int // the generation that the members write
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault. An
-// error means that the run itself failed.
+// Run runs the proof on private servers and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Messages: p.Messages, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -109,7 +110,7 @@ type part struct {
 	do   func(context.Context) error
 }
 
-// prove runs all steps. The ledger reports the result of each.
+// prove runs all steps. The ledger reports the result of each step.
 func (r *run) prove(ctx context.Context) error {
 	for range r.Crew {
 		m := r.Add()
@@ -128,7 +129,7 @@ func (r *run) prove(ctx context.Context) error {
 		{"the projection is built anew while messages come", r.rebuild},
 	}
 	if r.Plant == "new-ids" || r.Plant == "unmended" {
-		parts = parts[:3] // what comes then finds nothing as it must be
+		parts = parts[:3] // the later steps need the result of the repairs that this fault prevents
 	}
 	for _, part := range parts {
 		r.Say("%s", part.name)

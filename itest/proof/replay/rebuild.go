@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// rebuild rebuilds the projection beside the active one. Meanwhile messages arrive, and members
-// and the rebuilding command are killed. Then the new projection replaces the active one.
+// rebuild rebuilds the projection beside the active projection, which the new one then replaces. Meanwhile
+// messages arrive, and the proof kills members and the command that rebuilds.
 func (r *run) rebuild(ctx context.Context) error {
 	if err := r.publish(ctx, untilRebuild, untilSwitch, r.Publish/2); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err := r.published(ctx); err != nil {
 		return err
 	}
-	// Publishing the last part takes longer than a switch, even on a busy machine.
+	// The last part is published so slowly that the switch happens meanwhile, even on a busy machine.
 	if err := r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second)); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *run) rebuild(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// change makes the consumer work in the new generation. The planted fault does this with an
-// UPDATE of the tables.
+// change makes the new generation active. The planted fault does this with an UPDATE of the tables instead of
+// the command.
 func (r *run) change(ctx context.Context, number int64, builder *operator) error {
 	if r.Plant == "by-hand" {
 		_, err := r.Activity.DB.ExecContext(ctx, `update semel_generation_states set state = 3 where generation = 0;
@@ -65,8 +65,8 @@ update semel_generation_states set state = 2 where generation = 1`)
 	return r.ended(ctx, builder, 0)
 }
 
-// build starts the rebuilding command, kills it this number of times, and returns the one that
-// continues.
+// build starts the command that rebuilds, kills it as often as configured, and resumes it. It returns the
+// command that is running at the end.
 func (r *run) build(ctx context.Context) (o *operator, number int64, err error) {
 	begin := []string{"rebuild", "start", group, "--because", "another projection", "--as", "proof"}
 	for n := 0; ; n++ {
@@ -77,7 +77,7 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 		if err := r.counted(ctx, o, least, `select count(*) from effects where generation = 1`); err != nil {
 			return nil, 0, err
 		}
-		if err := r.shot(o); err != nil || r.Plant == "by-hand" { // then nobody goes on with it
+		if err := r.shot(o); err != nil || r.Plant == "by-hand" { // with this fault nobody resumes the rebuild
 			return nil, 0, err
 		}
 		if number, begin, err = r.resuming(ctx, "rebuild"); err != nil {
@@ -86,12 +86,12 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 	}
 }
 
-// caughtUp waits until the new projection has everything that the active one has, except the
+// caughtUp waits until the new projection contains everything that the active projection contains, except the
 // newest messages.
 func (r *run) caughtUp(ctx context.Context, builder *operator) error {
 	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) (bool, error) {
 		if alive, err := builder.Running(); !alive || err != nil {
-			return true, err // the switch says more
+			return true, err // if the rebuild has ended, the switch reports why
 		}
 		live, built := 0, 0
 		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) filter (where generation = 0), count(*) filter (where generation = 1) from effects`).Scan(&live, &built)
@@ -99,7 +99,7 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) error {
 	})
 }
 
-// generations returns the effects of each generation by its number.
+// generations returns the effects of both generations, indexed by generation.
 func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error) {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation")
 	if err != nil {
@@ -120,8 +120,8 @@ func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error
 	return all, nil
 }
 
-// folded returns the projection at the switch, computed from the new one's transfers that the
-// active one had. folded must equal the active projection.
+// folded is the query that computes the projection at the switch: from the transfers of the new generation
+// that the active generation had too. Its result must equal the active projection.
 const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
 from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
 group by account order by account collate "C"`

@@ -15,10 +15,9 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// replay lets an operator replay the dead letters of a filter, and compares the preview with
-// the result for these dead letters; other messages may arrive meanwhile. A second operator
-// does the same at the same time. The first command is killed while it works, this number of
-// times, and run again.
+// replay makes an operator replay the dead letters that match a filter. replay compares the preview with the
+// result for these dead letters. Other messages may arrive meanwhile. A second operator does the same at the
+// same time. The first command is killed `shots` times while it works, and run again each time.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
 	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
@@ -51,10 +50,10 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	return applied, nil
 }
 
-// carry lets two operators run the command at the same time. The one that is replaying is
-// killed this number of times while it works, and runs the command again.
+// carry makes two operators run the command at the same time. The command that is retrying dead letters is
+// killed `shots` times in the middle of its work and run again.
 func (r *run) carry(ctx context.Context, shots int, args []string) error {
-	if shots > 0 { // slow enough to be killed in the middle
+	if shots > 0 { // replay slowly, so that the command can be killed in the middle
 		args = append(args, "--rate", fmt.Sprint(max(20, r.Messages/500)))
 	}
 	operators := map[string]*operator{}
@@ -77,7 +76,7 @@ func (r *run) carry(ctx context.Context, shots int, args []string) error {
 	return cmp.Or(r.ended(ctx, operators["ann"], 0, 1), r.ended(ctx, operators["ben"], 0, 1))
 }
 
-// atWork waits until more dead letters become due, and returns the operator that caused this.
+// atWork waits until further dead letters are retried, and returns the operator whose command retried them.
 func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who string, err error) {
 	const newest = `select count(*), coalesce((array_agg(who order by number desc))[1], '') from semel_acts where verb = 'retry'`
 	first, looked := -1, time.Time{}
@@ -111,7 +110,7 @@ func anybody(operators map[string]*operator) bool {
 	return false
 }
 
-// repair repairs the first cause and replays by a filter while no messages arrive.
+// repair repairs the first cause and replays dead letters by a filter. No messages arrive meanwhile.
 func (r *run) repair(ctx context.Context) error {
 	if err := r.mend(ctx, noAccount); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (r *run) repair(ctx context.Context) error {
 	return err
 }
 
-// repairLive repairs the other causes and replays by group, edited dead letters first, while
+// repairLive repairs the other causes and replays dead letters by group, those to be edited first. Meanwhile
 // messages and copies arrive and members are killed.
 func (r *run) repairLive(ctx context.Context) error {
 	if err := r.publish(ctx, untilRepair, untilRebuild, r.Publish/3); err != nil {
@@ -148,7 +147,7 @@ func (r *run) repairLive(ctx context.Context) error {
 	return nil
 }
 
-// killMembers makes half of the kills that follow the first part.
+// killMembers kills members. It makes half of the kills that are left after the first part.
 func (r *run) killMembers(ctx context.Context) error {
 	for range r.Kills / 2 {
 		if err := r.killMember(ctx); err != nil {
@@ -220,8 +219,8 @@ func (r *run) edit(ctx context.Context) error {
 	return err
 }
 
-// sweep replays the dead letters that arrived during other replays, and closes those that
-// cannot be repaired.
+// sweep replays the dead letters that arrived during the other replays, and discards those that cannot be
+// repaired.
 func (r *run) sweep(ctx context.Context) error {
 	if _, err := r.replay(ctx, "what is left", 0, "--all", "--yes"); err != nil {
 		return err
@@ -229,14 +228,13 @@ func (r *run) sweep(ctx context.Context) error {
 	return r.discard(ctx)
 }
 
-// discard closes the conflicts: only the producer knows which content is right.
+// discard discards the conflicts, because only the producer knows which content is right.
 func (r *run) discard(ctx context.Context) error {
 	var told any
 	return r.semel(ctx, &told, []int{0}, "messages", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
-// resend does what people do without a tool: it publishes the dead letters again as new
-// messages.
+// resend plants a fault: it publishes the dead letters again as new messages, as people do without a tool.
 func (r *run) resend(ctx context.Context, said letters) error {
 	feed, err := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
 		for _, l := range said.Results {

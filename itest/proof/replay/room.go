@@ -8,16 +8,16 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof in two sizes. "new-ids" publishes dead letters again under new ids;
-// "unmended" leaves the causes; "by-hand" abandons the rebuild and activates the new projection
-// by an UPDATE.
+// Room returns the entry of this proof for the proof command, in two sizes. The fault "new-ids" publishes
+// dead letters again under new ids. The fault "unmended" does not repair the causes. The fault "by-hand"
+// abandons the rebuild and activates the new projection with an UPDATE.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "replay", Within: 20 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
 		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
 		Faults: []string{"new-ids", "unmended", "by-hand"}, Choose: func(p *Proof, c proof.Choice) { p.Seed, p.Plant = c.Seed, c.Plant }, Prove: Proof.Run}
 }
 
-// Full is the full size.
+// Full is the large size.
 func Full() Proof {
 	return Proof{Messages: 100_000, Copies: 20_000, Publish: 60 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second,
 		Kills: 8, Shots: Shots{2, 2, 2, 3}, Edited: 40}

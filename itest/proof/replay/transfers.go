@@ -11,21 +11,21 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// cause is why a transfer fails permanently until it is repaired.
+// cause is the reason why a transfer fails permanently. The proof repairs each cause later.
 type cause int
 
 const (
 	none cause = iota
-	// noAccount names an account that does not exist, which violates a foreign key.
+	// noAccount: the transfer names an account that does not exist, which violates a foreign key.
 	noAccount
-	// tooMuch is an amount that violates a constraint.
+	// tooMuch: the amount violates a constraint.
 	tooMuch
-	// unreadable is an amount with a comma, which the function cents cannot read.
+	// unreadable: the amount has a comma, which the SQL function "cents" cannot read.
 	unreadable
 )
 
-// causeOf returns the cause for a transfer, or none. The share of failing transfers is such
-// that the failures before the first repair are two percent of all transfers.
+// causeOf returns the cause why a transfer fails, or none. The failures before the first repair are two
+// percent of all transfers.
 func causeOf(transfer int) cause {
 	switch transfer % 80 {
 	case 7:
@@ -38,13 +38,13 @@ func causeOf(transfer int) cause {
 	return none
 }
 
-// contradicted reports whether the transfer's identity is also used with other content.
+// contradicted reports whether another record uses the transfer's identity with other content.
 func contradicted(transfer int) bool { return transfer%200 == 40 }
 
 // forgotten reports whether the damaged database has lost the transfer.
 func forgotten(transfer int) bool { return transfer%400 == 50 }
 
-// closing is the type of transfers that close an account. One in four of them fails.
+// closing is the type of transfers that close an account. One closing transfer in four fails.
 const closing = "transfer.closing"
 
 func kind(transfer int) string {
@@ -57,7 +57,7 @@ func kind(transfer int) string {
 // id returns the id of a transfer.
 func id(transfer int) string { return fmt.Sprintf("transfer-%06d", transfer) }
 
-// accounts is the number of accounts, without those that are closed.
+// accounts is the number of accounts, not counting closed accounts.
 const accounts = 500
 
 func account(transfer int) string {
@@ -88,30 +88,29 @@ func body(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": %q}`, account(transfer), amount)
 }
 
-// edited returns the body of an unreadable transfer after a person's correction.
+// edited returns the body of an unreadable transfer after a person has corrected it.
 func edited(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), cents(transfer))
 }
 
-// place is a record to be published.
+// place is the place of a record in the plan: its transfer and its position.
 type place struct {
 	transfer, at int
-	// other is set if its content differs from that of its transfer.
+	// other is true if the record's content differs from the content of the transfer.
 	other bool
 }
 
 // bank is the producer's CloudEvents source.
 const bank = "https://bank.example"
 
-// record returns a transfer as a CloudEvent. Copies go to any partition, so that two members
-// can hold copies at the same time. A contradicting record comes behind its transfer, in the
-// same partition.
+// record returns a transfer as a CloudEvent. Copies go to random partitions, so that two members can hold
+// copies at the same time. A record with other content follows its transfer in the same partition.
 func (r *run) record(p place, random *rand.Rand) *kgo.Record {
 	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(body(p.transfer)), id(p.transfer), bank, kind(p.transfer))
 	switch {
 	case p.other:
 		record.Value = []byte(`{"account": "account-000", "amount": "1"}`)
-	case p.at%2 == 1: // a copy
+	case p.at%2 == 1: // the record is a copy
 		record.Partition = random.Int32N(int32(r.Partitions))
 	}
 	return record

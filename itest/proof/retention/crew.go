@@ -15,19 +15,19 @@ import (
 type crew struct {
 	run *run
 
-	mutex   sync.Mutex // guards the fields below
-	applied int        // fresh messages
-	copies  int        // copies of messages that were applied before, by the crew or long ago
-	late    int        // copies of removed messages
-	wrong   int        // of these, the ones that took effect
+	mutex   sync.Mutex // mutex guards the fields below
+	applied int        // number of new messages that were applied
+	copies  int        // number of copies of messages that were applied before
+	late    int        // number of copies of messages whose markers were removed
+	wrong   int        // how many of the late copies took effect
 	took    []time.Duration
 	failed  error
 }
 
 const (
-	batchOf  = 200 // new messages of a batch
-	lateOf   = 5   // copies of old ones
-	repeatOf = 5   // copies of new ones
+	batchOf  = 200 // number of new messages in a batch
+	lateOf   = 5   // number of copies of old messages in a batch
+	repeatOf = 5   // number of copies of new messages in a batch
 )
 
 func (c *crew) count() int {
@@ -67,7 +67,8 @@ func (c *crew) work(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// batch returns marks of new messages, with copies of some of the last batch and of old ones.
+// batch returns marks of new messages, with copies of some messages of the previous batch and of some old
+// messages.
 func (c *crew) batch(random *rand.Rand, before []store.Mark) []store.Mark {
 	marks := make([]store.Mark, 0, batchOf+lateOf+repeatOf)
 	now := time.Now()
@@ -95,11 +96,11 @@ func newID(at time.Time, random *rand.Rand) string {
 	return fmt.Sprintf("%s-%s-7%03x-8%03x-%012x", ms[:8], ms[8:], random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
 }
 
-// apply processes a batch like the engine.
+// apply processes a batch in the same way as the engine.
 func (c *crew) apply(ctx context.Context, marks []store.Mark) error {
 	b, verdicts, err := c.run.store.Queued().Begin(ctx, store.TxOptions{MarkLock: 10 * time.Second}, marks)
 	if err != nil && c.run.store.Classify(err) == store.ClassContended {
-		return nil // a copy of what was removed between two statements: it is asked again, as others come
+		return nil // a copy's marker was removed between two statements; the next batch has other copies
 	}
 	if err != nil {
 		return err

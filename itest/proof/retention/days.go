@@ -14,35 +14,35 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Days proves the same for daily partitions, where a whole day of markers is dropped. The day
-// before has parked messages and must stay.
+// Days proves the same for daily partitions, where the reaper drops all markers of a day at once. The
+// partition of the day before has parked messages and must stay.
 type Days struct{ Proof }
 
-// DaysLedger is the result for a dropped day.
+// DaysLedger is the result for a dropped partition.
 type DaysLedger struct {
-	// Markers is the number of markers of the day, Days the number of dropped days: one, or
-	// two if a day began meanwhile.
+	// Markers is the number of markers in the partition. Days is the number of dropped partitions: one, or
+	// two if the proof runs past midnight UTC.
 	Markers int   `json:"old_markers"`
 	Days    int64 `json:"days_dropped"`
-	// Calls is the number of the reaper's calls until the day was dropped, Drop the duration
-	// of the last call in milliseconds, and WAL what its transactions wrote to the WAL, in
-	// bytes.
+	// Calls is how often the reaper was called until the partition was dropped. Drop is the duration of the
+	// last call in milliseconds. WAL is how many bytes the dropping transactions wrote to the WAL.
 	Calls int     `json:"calls"`
 	Drop  float64 `json:"drop_ms"`
 	WAL   int64   `json:"drop_wal_bytes"`
-	// Parked is the number of parked messages with marker and row in the day that stays. Gone
-	// is set if the table of the dropped day no longer exists.
+	// Parked is the number of parked messages in the partition that stays, with marker and row. Gone is true
+	// if the table of the dropped partition no longer exists.
 	Parked int  `json:"parked_kept"`
 	Gone   bool `json:"day_gone"`
 	Pace
 }
 
 const (
-	// parkedOfDay is the number of parked messages in the day that stays.
+	// parkedOfDay is the number of parked messages in the partition that stays.
 	parkedOfDay = 1000
-	// mostWAL is the maximum that a drop may write, independent of the size of the day.
+	// mostWAL is how much WAL a drop may write. The limit does not depend on the number of markers in the
+	// partition.
 	mostWAL = 1_000_000
-	// mostCalls is how often the reaper may find the day in use.
+	// mostCalls is how often the reaper may find the partition in use.
 	mostCalls = 200
 )
 
@@ -64,7 +64,7 @@ func (l DaysLedger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(1, int(l.WAL), "bytes of WAL were found of the drop"), l.Pace.Fault())
 }
 
-// Run runs the proof on a private server.
+// Run runs the proof on a private server. An error means that the run itself failed.
 func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) {
 	r, err := p.start(ctx, s)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) 
 	}
 	defer r.close()
 	const day = 24 * time.Hour
-	r.born = time.Now().UTC().Truncate(day).Add(-keep - day) // the last day that may go
+	r.born = time.Now().UTC().Truncate(day).Add(-keep - day) // the newest day whose partition may be dropped
 	r.step = ((day - time.Minute) / time.Duration(p.Markers)).Truncate(time.Microsecond)
 	for _, s := range []**pgxstore.Store{&r.store, &r.reaper} {
 		if *s, err = (*s).Dated(ctx, sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: int(time.Since(r.born)/day) + 1}); err != nil {
@@ -94,7 +94,8 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger, err error) 
 	return l, r.pool.QueryRow(ctx, "select to_regclass($1) is null", table+"_"+r.born.Format("20060102")).Scan(&l.Gone)
 }
 
-// prepareDay fills a day, adds parked messages to the day before, and returns the table.
+// prepareDay fills the partition of a day, adds parked messages to the partition of the day before, and
+// returns the table of the first partition.
 func (r *run) prepareDay(ctx context.Context) (table string, err error) {
 	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
 		return "", err
@@ -113,7 +114,8 @@ func (r *run) prepareDay(ctx context.Context) (table string, err error) {
 		"vacuum analyze "+table, "analyze semel_inbox")
 }
 
-// drop calls the reaper until it has dropped the daily partition. A running consumer calls the reaper in the same way.
+// drop calls the reaper until the reaper has dropped the daily partition. A running consumer calls the reaper
+// in the same way.
 func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 	for l.Days == 0 && l.Calls < mostCalls {
 		if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
@@ -146,8 +148,8 @@ func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 	return nil
 }
 
-// walOfDrops returns the WAL of the transactions that dropped relations, whose commit records
-// name them. The workers' transactions drop none.
+// walOfDrops is the query for the WAL of the transactions that dropped relations. Commit records name the
+// dropped relations. The workers' transactions drop none.
 const walOfDrops = `with r as materialized (select * from pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn))
 select coalesce(sum(record_length), 0)::bigint from r
 where xid in (select xid from r where resource_manager = 'Transaction' and record_type = 'COMMIT' and description like '%rels:%')`

@@ -8,29 +8,29 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Pace is the work of the workers during the removal.
+// Pace describes the work of the workers before, during and after the removal.
 type Pace struct {
-	// Took is the duration in seconds; Batch is the 99th percentile of the workers' batches,
-	// in milliseconds.
+	// Took is the duration of the removal in seconds. Batch is the 99th percentile of the durations of the
+	// workers' batches, in milliseconds.
 	Took  float64 `json:"seconds"`
 	Batch float64 `json:"batch_p99_ms"`
-	// Before, While and After are messages per second.
+	// Before, While and After are the messages per second before, during and after the removal.
 	Before float64 `json:"rate_before"`
 	While  float64 `json:"rate_while"`
 	After  float64 `json:"rate_after"`
-	// Fresh are new messages, Copies are copies of known messages, and Late are copies of
-	// removed messages that were detected as such.
+	// Fresh is the number of new messages. Copies is the number of copies of known messages. Late is the
+	// number of copies of removed messages that were detected as too old.
 	Fresh  int `json:"new_messages"`
 	Copies int `json:"copies_known"`
 	Late   int `json:"copies_too_old"`
-	// Again are copies of old messages that took effect.
+	// Again is the number of copies of old messages that took effect.
 	Again int `json:"old_again"`
-	// Waits are lines of the server's log about a wait for a lock, or a deadlock.
+	// Waits is the number of lines in the server's log about a lock wait or a deadlock.
 	Waits int `json:"log_lines_of_locks"`
 	ledger.Balance
 }
 
-// Wrong returns what went wrong, or nil.
+// Wrong returns an error that says what went wrong, or nil.
 func (p Pace) Wrong() error {
 	switch {
 	case p.Again > 0:
@@ -41,7 +41,7 @@ func (p Pace) Wrong() error {
 	return p.Balance.Wrong()
 }
 
-// Fault returns why the ledger is no proof, or nil.
+// Fault returns an error if the ledger proves nothing, or nil.
 func (p Pace) Fault() error {
 	return cmp.Or(
 		ledger.AtLeast(100, p.Late, "copies of removed messages"),
@@ -49,14 +49,14 @@ func (p Pace) Fault() error {
 	)
 }
 
-// Ledger is the result for deleted markers.
+// Ledger is the result for single deleted markers.
 type Ledger struct {
-	// Markers is the number of old markers, Removed of those that the reaper removed, and Left
-	// of those that stay because their messages are parked.
+	// Markers is the number of old markers. Removed is how many of them the reaper removed. Left is how many
+	// of them stay because their messages are parked.
 	Markers int `json:"old_markers"`
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
-	// Slice is the 99th percentile of the reaper's calls, in milliseconds.
+	// Slice is the 99th percentile of the durations of the reaper's calls, in milliseconds.
 	Slice float64 `json:"slice_p99_ms"`
 	Pace
 

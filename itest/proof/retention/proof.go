@@ -1,7 +1,6 @@
-// Package retention proves that the removal of old markers does not disturb consumers. A reaper
-// removes millions of markers while four workers consume, and copies of removed messages arrive
-// all the time. The package also measures the cost of the index that the reaper uses, and the
-// cost of many markers that stay.
+// Package retention proves that the removal of old markers does not disturb consumers. A reaper removes
+// millions of markers while four workers consume. Copies of removed messages arrive all the time. The package
+// also measures the cost of the index that the reaper uses, and the cost of many markers that stay.
 package retention
 
 import (
@@ -29,17 +28,16 @@ import (
 type Proof struct {
 	// Markers is the number of markers to remove.
 	Markers int
-	// Blind plants the fault that workers do not check the age of a copy; Locks that the
+	// Blind plants a fault: the workers do not check the age of a copy. Locks plants another fault: the
 	// reaper locks the table.
 	Blind, Locks bool
 	Seed         uint64
 }
 
-// keep is the retention; the markers to remove are ten days older.
+// keep is the retention. The markers to remove are ten days older than that.
 const keep = 30 * 24 * time.Hour
 
-// parkedEach is the interval of parked messages: one old marker in this many belongs to a
-// parked message.
+// parkedEach says how many of the old markers belong to parked messages: one in parkedEach.
 const parkedEach = 1000
 
 // run is the state of a running proof.
@@ -48,19 +46,19 @@ type run struct {
 	proof.Stage
 	server *services.Server
 	pool   *pgxpool.Pool
-	store  *pgxstore.Store // of the workers
-	reaper *pgxstore.Store // has its own connections, so that the server's log identifies it
+	store  *pgxstore.Store // the store of the workers
+	reaper *pgxstore.Store // the store of the reaper, with its own connections, so that the server's log identifies the reaper
 	pools  []*pgxpool.Pool
 	scope  int64
-	born   time.Time     // of the first old marker
-	step   time.Duration // between two of them, in microseconds
+	born   time.Time     // time of the first old marker
+	step   time.Duration // time between two old markers
 
-	mutex     sync.Mutex // guards processes
+	mutex     sync.Mutex // mutex guards processes
 	processes []string
 }
 
-// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
-// An error means that the run itself failed.
+// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	r, err := p.start(ctx, s)
 	if err != nil {
@@ -73,7 +71,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return r.prove(ctx)
 }
 
-// start starts a server that logs each wait for a lock, with the tables of a store.
+// start starts a server with the tables of a store. The server logs each wait for a lock.
 func (p Proof) start(ctx context.Context, s proof.Stage) (*run, error) {
 	r := &run{Proof: p, Stage: s, born: time.Now().Add(-keep - 10*24*time.Hour).Truncate(time.Millisecond), step: time.Millisecond}
 	r.server = services.StartPostgres(s.T, services.Options{Settings: []string{
@@ -107,7 +105,7 @@ func (r *run) close() {
 	}
 }
 
-// prepare writes the old markers. Some belong to parked messages.
+// prepare writes the old markers. Some of the markers belong to parked messages.
 func (r *run) prepare(ctx context.Context) (err error) {
 	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
 		return err
@@ -120,7 +118,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		"vacuum analyze semel_markers", "analyze semel_inbox")
 }
 
-// statements executes statements and sets the retention of the store.
+// statements executes SQL statements and sets the retention of the store.
 func (r *run) statements(ctx context.Context, all ...string) error {
 	for _, statement := range all {
 		if _, err := r.pool.Exec(ctx, statement); err != nil {
@@ -130,7 +128,7 @@ func (r *run) statements(ctx context.Context, all ...string) error {
 	return r.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep})
 }
 
-// old writes a range of old markers, whose ids are UUIDs of version 7.
+// old returns the statement that writes a range of old markers. Their ids are UUIDs of version 7.
 func (r *run) old(table, outcome string, from, to int) string {
 	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
 select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
@@ -138,7 +136,7 @@ select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '
 from generate_series(%[6]d, %[7]d) n`, table, r.scope, r.born.UnixMicro(), r.step.Microseconds(), outcome, from, to)
 }
 
-// oldParked writes the rows of the parked messages.
+// oldParked is the statement that writes the rows of the parked messages.
 const oldParked = `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error)
 select 1, scope, id, '', 0, false, 'PARKED', 'permanent failure', '', 0, 0, '', '', '', '{}', 'x', at, at, 1, 1, 0, '', ''
@@ -152,7 +150,7 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// prove lets four workers consume before, during and after the removal.
+// prove makes four workers consume before, during and after the removal.
 func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	l.Markers = r.Markers
 	crew, err := r.beside(ctx, &l.Pace, func() error { return r.reap(ctx, &l) })
@@ -163,7 +161,8 @@ func (r *run) prove(ctx context.Context) (l Ledger, err error) {
 	return l, r.audit(ctx, crew, &l)
 }
 
-// beside calls a function while four workers consume, and measures before and after it too.
+// beside calls a function while four workers consume. It measures the workers before, during and after the
+// call.
 func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, error) {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)
@@ -187,7 +186,7 @@ func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, erro
 	return crew, cmp.Or(err, crew.failed)
 }
 
-// reap removes the due markers, as a consumer's run does beside its work.
+// reap removes the due markers in the same way as a running consumer.
 func (r *run) reap(ctx context.Context, l *Ledger) error {
 	slice := 500
 	for next, idle := (store.ReapMark{}), 0; idle < 3; {
@@ -206,7 +205,7 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 		}
 		took := time.Since(began)
 		l.slices = append(l.slices, took)
-		switch { // as consumer.Consumer does
+		switch { // the same reaction as in consumer.Consumer
 		case took > 20*time.Millisecond:
 			slice = max(slice/2, 50)
 		case took < 10*time.Millisecond:
@@ -227,7 +226,7 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// audit reads which messages took effect, which markers stayed, and the server's log.
+// audit reads which messages took effect, which markers are left, and what the server logged.
 func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
 	parked, err := r.weigh(ctx, c, &l.Pace, "semel_markers")
 	if err != nil {
@@ -237,8 +236,8 @@ func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
 	return r.pool.QueryRow(ctx, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep)).Scan(&l.Left)
 }
 
-// weigh compares the effects with the new messages, and counts the parked messages that still
-// have their markers.
+// weigh compares the effects with the new messages. It returns how many parked messages still have their
+// markers.
 func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int, err error) {
 	for query, to := range map[string]*int{
 		"select count(*) - count(distinct id) from effects": &p.Doubled,
@@ -255,8 +254,8 @@ func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (park
 	return parked, nil
 }
 
-// lock locks the table of effects for longer than the log's limit for lock waits, if that fault
-// is planted.
+// lock locks the table of effects, if that fault is planted. It holds the lock for longer than a wait that
+// the server logs.
 func (r *run) lock(ctx context.Context) error {
 	if !r.Locks {
 		return nil
@@ -265,7 +264,7 @@ func (r *run) lock(ctx context.Context) error {
 	return err
 }
 
-// know records the process id of a server process that works for the reaper.
+// know records the process id of a server process that serves the reaper.
 func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -273,16 +272,16 @@ func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// severity matches the start of an event in the server's log; number matches the process ids in
-// it.
+// severity matches the start of an event in the server's log. number matches the process ids in such an
+// event.
 var (
 	severity = regexp.MustCompile(`(LOG|WARNING|ERROR|FATAL|PANIC):  `)
 	number   = regexp.MustCompile(`\d+`)
 )
 
-// blame counts and prints the deadlocks in the server's log, and the lock waits in which the
-// reaper waits, is waited for, or is in the queue. Workers also wait for each other when a
-// table grows, which the reaper does not cause.
+// blame counts and prints the deadlocks in the server's log. It also counts and prints the lock waits in
+// which the reaper waits, is waited for, or is in the queue. Other lock waits do not count: workers also wait
+// for each other when a table grows.
 func (r *run) blame(log string) (lines int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

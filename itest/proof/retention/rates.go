@@ -17,30 +17,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Rates measures the cost of a retention while nothing is due, and of many markers. Rates
-// compares with an empty table of a consumer without retention, in rounds.
+// Rates measures what a retention costs while no marker is due, and what many markers cost. In each round it
+// compares with an empty table of a consumer without a retention.
 type Rates struct {
-	// Markers is the number of markers that stay; Rounds is the number of rounds.
+	// Markers is the number of markers that stay. Rounds is the number of rounds.
 	Markers, Rounds int
 	Seed            uint64
 }
 
-// contestant is a schema with its store.
+// contestant is a schema with a store, whose speed is compared with the speed of others.
 type contestant struct {
 	name  string
 	store *pgxstore.Store
 	scope int64
 	v4    bool
-	// aged: messages have a timestamp, which is compared with the low-water mark.
+	// aged: the messages have a timestamp, and the store compares it with the low-water mark.
 	aged bool
-	// walked: a reaper walks through the table meanwhile, as often as in a consumer whose
-	// passes follow each other without a pause.
+	// walked: a reaper walks through the table meanwhile. Its passes follow each other without a pause.
 	walked bool
 	rates  []float64
 }
 
-// RatesLedger has, for each contestant, the quartiles of its rate divided by the plain table's
-// rate in the same round.
+// RatesLedger has the quartiles of each contestant's rate, divided by the plain table's rate in the same
+// round.
 type RatesLedger struct {
 	Markers int    `json:"markers"`
 	Kept    string `json:"with_a_retention"`
@@ -50,13 +49,13 @@ type RatesLedger struct {
 	EmptyV4 string `json:"empty_uuid_v4"`
 }
 
-// Wrong implements proof.Ledger. Wrong returns nil, because people judge the figures.
+// Wrong implements proof.Ledger. It always returns nil, because people judge the measured rates.
 func (RatesLedger) Wrong() error { return nil }
 
 // Fault implements proof.Ledger.
 func (RatesLedger) Fault() error { return nil }
 
-// Run measures.
+// Run measures the rates on a private server.
 func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
 	server := services.StartPostgres(s.T, services.Options{Settings: []string{"max_connections = 100", "shared_buffers = 1GB", "max_wal_size = 8GB", "autovacuum = off"}})
 	pool, err := pgxpool.New(ctx, server.DSN())
@@ -82,9 +81,9 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
 	return l, nil
 }
 
-// round gives every contestant several turns, in a random order. The speed of the machine
-// changes within seconds, and a contestant pays for the flushes of the one before it, so one
-// turn in each round would measure luck.
+// round gives every contestant several turns in a random order. One turn for each would measure luck, because
+// the speed of the machine changes within seconds and a contestant is slowed by the flushes of the previous
+// contestant.
 func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contestant, random *rand.Rand) error {
 	if _, err := pool.Exec(ctx, "checkpoint"); err != nil {
 		return err
@@ -106,7 +105,7 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	return nil
 }
 
-// ratios returns the quartiles of a contestant's rate divided by another's in the same rounds.
+// ratios returns the quartiles of the rates divided by another contestant's rates in the same rounds.
 func ratios(rates, of []float64) string {
 	each := make([]float64, len(rates))
 	for i := range rates {
@@ -115,8 +114,7 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// contestants returns the table of a consumer without a retention, and the tables to compare
-// with it.
+// contestants returns the plain contestant, whose consumer has no retention, and all contestants.
 func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant, err error) {
 	for i, c := range []struct {
 		name    string
@@ -177,7 +175,7 @@ const (
 	turns = 8
 )
 
-// retain gives the consumer a retention for which nothing is due.
+// retain gives the consumer a retention under which no marker is due.
 func (c *contestant) retain(ctx context.Context) error {
 	if err := c.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}); err != nil {
 		return err
@@ -186,7 +184,7 @@ func (c *contestant) retain(ctx context.Context) error {
 	return err
 }
 
-// walk does what a reaper does during a pass.
+// walk does the same as a reaper during a pass.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	var at store.ReapMark
 	for time.Now().Before(until) {
@@ -205,8 +203,8 @@ func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// measure lets four workers apply new messages in batches of 500 for one turn, and returns
-// their number and the duration.
+// measure makes four workers apply new messages in batches of 500 for one turn. It returns the number of
+// messages and the duration.
 func (c *contestant) measure(ctx context.Context, random *rand.Rand) (applied int, took time.Duration, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex

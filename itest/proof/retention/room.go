@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof, and the measurement of rates.
+// Room is the entry of this proof for the proof command. It also offers the measurement of rates.
 type Room struct {
 	markers, many, rounds int
 	rates                 bool
@@ -15,14 +15,14 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.markers, "markers", 5_000_000, "how many old markers are reaped, and are in the day that is dropped")
-	flags.BoolVar(&r.rates, "rates", false, "measure what the index and many markers cost, instead")
-	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, how many markers there are")
-	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, how often each table takes its turn")
+	flags.IntVar(&r.markers, "markers", 5_000_000, "number of old markers to remove, and of markers in the dropped partition")
+	flags.BoolVar(&r.rates, "rates", false, "measure the cost of the index and of many markers")
+	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, number of markers")
+	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, number of rounds")
 }
 
-// Plants implements proof.Room: with "blind" workers do not check the age of a copy; with
-// "lock" the reaper holds a lock that the workers wait for.
+// Plants implements proof.Room. With the fault "blind" the workers do not check the age of a copy. With the
+// fault "lock" the reaper holds a lock for which the workers wait.
 func (r *Room) Plants() []string { return []string{"blind", "lock"} }
 
 // Runs implements proof.Room.
@@ -33,7 +33,7 @@ func (r *Room) Runs(c proof.Choice) []proof.Run {
 	}
 	p := Proof{Markers: r.markers, Blind: c.Plant == "blind", Locks: c.Plant == "lock", Seed: c.Seed}
 	runs := []proof.Run{{Title: "retention", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
-	if !p.Blind { // a store of days judges by ids, whatever it is asked
+	if !p.Blind { // a store with daily partitions always checks the age, so this fault cannot be planted there
 		runs = append(runs, proof.Run{Title: "a day", Within: 2 * time.Hour, Prove: proof.Proving(Days{p}.Run)})
 	}
 	return runs

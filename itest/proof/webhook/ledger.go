@@ -12,19 +12,19 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts events, effects, kills and restarts in a run of the proof. An event is expected to have
-// an effect if the receiver answered it with 2xx.
+// Ledger counts events, effects, kills and restarts in a run of the proof. If the receiver answered an event
+// with 2xx, the event must have an effect.
 type Ledger struct {
 	ledger.Balance
 	Counts
-	// Rows is the number of inbox rows; each event must have one, and nothing else may.
+	// Rows is the number of inbox rows. Each event must have one row, and there must be no other rows.
 	Rows  int            `json:"rows_in_the_inbox"`
 	Kills int            `json:"kills"`
 	At    map[string]int `json:"kills_at"`
-	// Ends are ends by SIGTERM, Restarts those of PostgreSQL.
+	// Ends is the number of ends by SIGTERM. Restarts is the number of restarts of PostgreSQL.
 	Ends     int `json:"ends_by_sigterm"`
 	Restarts int `json:"postgres_restarts"`
-	// NaiveLost and NaiveDoubled belong to the receiver that answers before it stores.
+	// NaiveLost and NaiveDoubled count the lost and doubled effects of the naive receiver.
 	NaiveLost    int           `json:"naive_lost"`
 	NaiveDoubled int           `json:"naive_doubled"`
 	Seconds      proof.Seconds `json:"seconds"`
@@ -65,7 +65,7 @@ func (l Ledger) Fault() error {
 	return err
 }
 
-// audit compares the answered events with the effects.
+// audit compares the effects with the events that were answered with 2xx.
 func (r *run) audit(ctx context.Context) error {
 	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
 	if err != nil {

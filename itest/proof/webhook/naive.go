@@ -17,18 +17,18 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// Command is the first argument of a program that runs as the naive receiver: the program calls
+// Command is the first argument with which a program runs as the naive receiver. The program must then call
 // Live.
 const Command = "webhook-naive"
 
-// variable is the environment variable with the address to listen at.
+// variable is the environment variable with the address at which the naive receiver listens.
 const variable = "SEMEL_NAIVE_ADDRESS"
 
-// waiting is how many events the naive receiver keeps in memory.
+// waiting is the maximum number of events that the naive receiver keeps in memory.
 const waiting = 100_000
 
-// Live does what many services do: verify, answer, and then do the work, so that the provider
-// does not wait.
+// Live does what many services do: it verifies the request, answers, and then does the work, so that the
+// provider does not wait.
 func Live() error {
 	pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE"))
 	if err != nil {
@@ -59,7 +59,7 @@ func Live() error {
 	return server.ListenAndServe()
 }
 
-// often is how often it writes the events that it has.
+// often is the interval at which the naive receiver writes its events to the database.
 const often = 100 * time.Millisecond
 
 func write(pool *pgxpool.Pool, work <-chan string) {
@@ -68,7 +68,7 @@ func write(pool *pgxpool.Pool, work <-chan string) {
 		for i := range ids {
 			ids[i] = <-work
 		}
-		for len(ids) > 0 { // it loses nothing for want of trying
+		for len(ids) > 0 { // retry until the database is back, so that only a kill loses events
 			if _, err := pool.Exec(context.Background(), "insert into naive_effects select unnest($1::text[])", ids); err == nil {
 				break
 			}

@@ -14,13 +14,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. hold keeps the process there.
+// point is a moment at which the process is killed. hold stops the process at this moment.
 type point struct {
 	name string
 	hold func(*run) (met func(context.Context) error, release func())
 }
 
-// held returns the point at which a message to the server, or its reply, is held by the proxy.
+// held returns a hold function that uses the proxy: the rule delays a message to the database server, or its
+// reply.
 func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Context) error, func()) {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := rule(r.proxy)
@@ -28,16 +29,16 @@ func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Cont
 	}
 }
 
-// The statements of a receipt, and those of the work on received events.
+// Statements that identify a transaction: of a receipt, and of the processing of received events.
 var (
 	receipt = pgproxy.Containing("semel_inbox as i")
 	effect  = pgproxy.Containing("insert into effects")
 )
 
-// commitOf chooses the commits of transactions that had this statement.
+// commitOf matches the COMMIT of a transaction that contained this statement.
 func commitOf(statement pgproxy.Match) pgproxy.Match {
 	var mutex sync.Mutex
-	had := map[int]bool{} // by number of the connection
+	had := map[int]bool{} // by number of the connection: whether its transaction contained the statement
 	return func(m pgproxy.Message) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -79,7 +80,7 @@ var points = []point{
 	{"after the commit of the effect", after(committing(effect))},
 }
 
-// halfABody sends a request that declares the length of its body and stops in the middle of it.
+// halfABody sends a request with a Content-Length and closes in the middle of the body.
 func halfABody(r *run) (func(context.Context) error, func()) {
 	c, err := net.Dial("tcp", r.receiverAt)
 	if err == nil {
@@ -96,7 +97,7 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// answered is the point just after a 2xx response.
+// answered is the point directly after a 2xx response.
 func answered(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {
@@ -109,8 +110,7 @@ func answered(r *run) (func(context.Context) error, func()) {
 	}, func() {}
 }
 
-// harmAll kills and ends the processes and restarts the server, in an order determined by the
-// seed.
+// harmAll kills and ends the processes and restarts PostgreSQL, in an order that the seed determines.
 func (r *run) harmAll(ctx context.Context) error {
 	var all []func(context.Context) error
 	add := func(times int, harm func(context.Context) error) {
@@ -147,7 +147,7 @@ func (r *run) killAt(ctx context.Context, at point) error {
 	return r.kill(ctx, at.name)
 }
 
-// kill kills both processes and restarts them.
+// kill kills both receivers and restarts them.
 func (r *run) kill(ctx context.Context, at string) error {
 	if err := errors.Join(r.receiver.Kill(), r.naive.Kill()); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (r *run) kill(ctx context.Context, at string) error {
 	return errors.Join(r.forget(ctx), r.again(ctx))
 }
 
-// end ends both processes with SIGTERM.
+// end ends both receivers with SIGTERM and restarts them.
 func (r *run) end(ctx context.Context) error {
 	if err := errors.Join(r.receiver.End(), r.naive.End()); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (r *run) end(ctx context.Context) error {
 	return r.again(ctx)
 }
 
-// again starts both processes and waits until they listen.
+// again starts both receivers and waits until they listen.
 func (r *run) again(ctx context.Context) error {
 	if err := errors.Join(r.receiver.Start(), r.naive.Start()); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (r *run) again(ctx context.Context) error {
 	return errors.Join(r.listens(ctx, r.receiver, r.receiverAt), r.listens(ctx, r.naive, r.naiveAt))
 }
 
-// forget makes the store lose its markers and rows, if that fault is planted.
+// forget deletes the store's markers and rows, if that fault is planted.
 func (r *run) forget(ctx context.Context) error {
 	if r.Plant != plantForgetful {
 		return nil

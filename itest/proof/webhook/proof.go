@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package webhook proves that a webhook that was answered with 2xx takes effect once. A process
-// of `semel run` receives a provider's events into PostgreSQL and is killed at random and at
-// each named point. The provider retries by its schedule of three days, at a shorter time
-// scale, and repeats some events that were answered with 2xx. An attacker forges requests and
-// replays old ones. A naive receiver, which answers before anything is durable and keeps no
-// markers, gets the same requests and kills. What it loses and doubles shows what Semel avoids.
+// Package webhook proves that a webhook that was answered with 2xx takes effect once. A process of `semel
+// run` receives a provider's events into PostgreSQL. The proof kills the process at random times and at each
+// named point. The provider retries by its schedule of three days, at a shorter time scale. It also repeats
+// some events that were answered with 2xx. An attacker forges requests and replays old ones. A naive receiver
+// gets the same requests and kills: it answers before it stores an event and keeps no markers. Its lost and
+// doubled events show which failures Semel prevents.
 package webhook
 
 import (
@@ -23,15 +23,15 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// This is the minimum number of events; more are sent until all kills have happened.
+	// Events is the minimum number of events. The provider sends more until all kills have happened.
 	Events   int           `flag:"events, each with an id of its own"`
-	Publish  time.Duration `flag:"over how long they happen, at least"`
+	Publish  time.Duration `flag:"minimum duration of sending"`
 	Kills    int           `flag:"kills at random moments"`
 	Rounds   int           `flag:"kills at each named point"`
-	Ends     int           `flag:"ends by SIGTERM, while requests wait"`
-	Restarts int           `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
-	Scale    int           `flag:"how many times faster the provider's three days pass"`
-	// Plant, if set, plants a fault: see Room.Plants.
+	Ends     int           `flag:"ends by SIGTERM while requests wait"`
+	Restarts int           `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
+	Scale    int           `flag:"by which factor the provider's three days are shortened"`
+	// Plant is the name of a fault to plant, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -50,7 +50,7 @@ type run struct {
 	Proof
 	*proof.Fleet
 	proxy *pgproxy.Proxy
-	// receiver is semel, naive the other process; each has its own provider.
+	// receiver is the process of semel. naive is the naive receiver. Each has its own provider.
 	receiver, naive           *proof.Member
 	receiverAt, naiveAt       string
 	provider, providerOfNaive *provider
@@ -59,8 +59,8 @@ type run struct {
 	ledger                    *Ledger
 }
 
-// Run runs the proof on a private server and returns the ledger; judge the ledger with Fault.
-// An error means that the run itself failed.
+// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// succeeded. An error of Run means that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{At: map[string]int{}, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -83,7 +83,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return l, r.audit(ctx)
 }
 
-// setup creates the logs of effects. They have no unique key that prevents a second effect.
+// setup creates the effect logs. They have no unique key, so only Semel prevents a second effect.
 const setup = `create table effects (delivery text not null);
 create table naive_effects (delivery text not null);
 `
@@ -115,7 +115,7 @@ consumers:
         statements: [insert into effects (delivery) values (:id)]
 `
 
-// prepare starts both processes and waits until they listen.
+// prepare starts both receivers and waits until they listen.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
 	r.receiver, r.naive = r.Add(), r.Add()
@@ -136,7 +136,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err := r.receiver.Start(); err != nil {
 		return err
 	}
-	if err := r.listens(ctx, r.receiver, r.receiverAt); err != nil { // which makes the tables
+	if err := r.listens(ctx, r.receiver, r.receiverAt); err != nil { // this process creates the tables
 		return err
 	}
 	if err := r.naive.Start(); err != nil {
@@ -145,7 +145,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.listens(ctx, r.naive, r.naiveAt)
 }
 
-// listens waits until a process listens.
+// listens waits until a process listens at this address.
 func (r *run) listens(ctx context.Context, m *proof.Member, address string) error {
 	most, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -161,8 +161,7 @@ func (r *run) listens(ctx context.Context, m *proof.Member, address string) erro
 	})
 }
 
-// prove runs the providers and kills the processes until every event has its answer and its
-// effect.
+// prove runs the providers and kills the receivers until every event has its answer and its effect.
 func (r *run) prove(ctx context.Context) error {
 	r.provider = newProvider(r.Proof, "http://"+r.receiverAt+"/hooks", true)
 	r.providerOfNaive = newProvider(r.Proof, "http://"+r.naiveAt+"/hooks", false)
@@ -191,7 +190,7 @@ func (r *run) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range []*proof.Member{r.receiver, r.naive} { // the ledger reports what is left
+	for _, m := range []*proof.Member{r.receiver, r.naive} { // the ledger reports events without an effect
 		if err := m.End(); err != nil {
 			return err
 		}

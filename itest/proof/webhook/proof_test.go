@@ -29,7 +29,8 @@ func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 }
 
 func TestPlantedFaultsAreFound(t *testing.T) {
-	// Only the program plants the leaked secret: each fault links the binary again.
+	// Only the proof command plants the leaked secret, because each fault in this test links the binary
+	// again.
 	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled"} {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()

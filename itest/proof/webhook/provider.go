@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// kind is the kind of a request.
+// kind says whether a request is genuine or how it was forged.
 type kind int
 
 const (
 	genuine kind = iota
-	forged       // signed with another secret
-	touched      // another body under a right signature
-	old          // rightly signed an hour ago
+	forged       // signed with a wrong secret
+	touched      // the signature belongs to another body
+	old          // correctly signed an hour ago
 	kinds
 )
 
@@ -32,14 +32,14 @@ const (
 type event struct {
 	id   string
 	kind kind
-	// tries is how often the event was sent since its answer, or since the beginning.
+	// tries is the number of attempts since the event was answered or, before that, since it was created.
 	tries int
-	// more is how often the event is sent again after its answer.
+	// more is how often the event is still sent again after it was answered.
 	more int
 	due  time.Time
 }
 
-// repeats are the provider's retry delays: short at first, and three days in all.
+// repeats are the provider's retry delays. The first delays are short, and together they last three days.
 func repeats() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
@@ -48,45 +48,45 @@ func repeats() []time.Duration {
 	return all
 }
 
-// provider sends events to one address until each is answered. When run returns, all its
-// clients have ended.
+// provider sends events to one address until each is answered. When run returns, no client is running.
 type provider struct {
 	Proof
 	url string
-	// crooked: an attacker sends too.
+	// crooked is true if an attacker sends requests too.
 	crooked bool
 	client  *http.Client
 	ready   chan *event
 
-	mutex   sync.Mutex // guards the fields below
+	mutex   sync.Mutex // mutex guards the fields below
 	random  *rand.Rand
 	queue   queue
-	open    int // events that are not done
+	open    int // number of events that are not done
 	resting bool
-	heard   chan struct{} // closed at the next 2xx, where it is not nil
+	heard   chan struct{} // closed at the next 2xx; nil if nobody waits for it
 	Counts
 	// sent are the events that were answered with 2xx.
 	sent []string
 }
 
-// Counts are the numbers of requests and answers of a provider.
+// Counts has the numbers of a provider's requests and of the answers.
 type Counts struct {
 	Attempts int `json:"attempts"`
-	// Unanswered attempts had no answer, or 5xx or 429, and were retried.
+	// Unanswered is the number of attempts that were retried because they had no answer, or a 5xx or 429.
 	Unanswered int `json:"unanswered_or_put_off"`
-	// Again are events that were sent again after their answer.
+	// Again is the number of events that were sent again after they were answered.
 	Again int `json:"sent_again_after_2xx"`
-	// GivenUp events had no 2xx for three days.
+	// GivenUp is the number of events that got no 2xx for three days.
 	GivenUp int `json:"given_up_after_three_days"`
-	// Refused are forged or old requests that were answered with 401; Believed are those that
-	// were answered with 2xx.
+	// Refused is the number of forged or old requests that were answered with 401. Believed is the number of
+	// such requests that were answered with 2xx.
 	Refused  int `json:"forged_or_old_refused"`
 	Believed int `json:"forged_or_old_believed"`
 }
 
 const (
 	clients = 16
-	// forgedOf and repeatedOf are percentages.
+	// forgedOf is the percentage of forged requests, repeatedOf of repeated events, and hangUpOf of requests
+	// whose connection is closed early.
 	forgedOf, repeatedOf, hangUpOf = 6, 15, 3
 )
 
@@ -96,7 +96,7 @@ func newProvider(p Proof, url string, crooked bool) *provider {
 		client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 }
 
-// run sends until ctx ends.
+// run creates and sends events until ctx ends.
 func (p *provider) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for range clients {
@@ -120,7 +120,7 @@ func (p *provider) run(ctx context.Context) {
 	all.Wait()
 }
 
-// take creates the events up to now, and returns those that are due to be sent.
+// take creates the events whose time has come, and returns the events that are due to be sent.
 func (p *provider) take(began time.Time, made *int) (due []*event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -136,7 +136,7 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	return due
 }
 
-// make creates an event, and now and then a forged one.
+// make creates an event. Now and then it also creates a forged event.
 func (p *provider) make(n int, now time.Time) {
 	e := &event{id: fmt.Sprintf("evt_%d", n), due: now}
 	if p.random.IntN(100) < repeatedOf {
@@ -150,7 +150,7 @@ func (p *provider) make(n int, now time.Time) {
 	}
 }
 
-// rest limits the provider to its minimum number of events.
+// rest makes the provider create no more events than its minimum number.
 func (p *provider) rest() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -172,7 +172,7 @@ func (p *provider) tell() <-chan struct{} {
 	return p.heard
 }
 
-// deliver makes one attempt.
+// deliver makes one attempt to send an event.
 func (p *provider) deliver(ctx context.Context, e *event) {
 	p.mutex.Lock()
 	hangsUp := p.random.IntN(100) < hangUpOf
@@ -186,7 +186,7 @@ func (p *provider) deliver(ctx context.Context, e *event) {
 	p.note(e, p.post(ctx, e))
 }
 
-// post returns the status of the response, or 0 without one.
+// post sends a request and returns the status of the response, or 0 if there is no response.
 func (p *provider) post(ctx context.Context, e *event) int {
 	body := fmt.Appendf(nil, `{"id":%q,"object":"event","type":"charge.succeeded","data":{"object":{"amount":%d}}}`, e.id, len(e.id))
 	at, by := time.Now(), secret
@@ -214,13 +214,13 @@ func (p *provider) post(ctx context.Context, e *event) int {
 	return a.StatusCode
 }
 
-// note marks an event as done, or as due again.
+// note handles the status of a response: the event is done, or is scheduled again.
 func (p *provider) note(e *event, status int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.Attempts++
 	if p.Plant == plantEarly && e.kind == genuine {
-		status = http.StatusOK // a proxy in front answers before anything is stored
+		status = http.StatusOK // the planted proxy answers before the receiver has stored anything
 	}
 	good := status/100 == 2
 	switch {
@@ -251,16 +251,16 @@ func (p *provider) acknowledged(e *event) {
 		return
 	}
 	e.more--
-	e.tries = -1 // it was answered, and gives nobody up
+	e.tries = -1 // the event was answered; its repetitions never count as given up
 	p.Again++
 	e.due = time.Now().Add(time.Duration(p.random.Int64N(int64(24 * time.Hour / time.Duration(p.Scale)))))
 	heap.Push(&p.queue, e)
 }
 
-// again schedules the next attempt, for up to three days.
+// again schedules the next attempt, until three days are over.
 func (p *provider) again(e *event) {
 	schedule := repeats()
-	if e.tries < 0 { // a copy of what was answered
+	if e.tries < 0 { // the event is a repetition of an answered event
 		p.open--
 		return
 	}
@@ -273,7 +273,7 @@ func (p *provider) again(e *event) {
 	heap.Push(&p.queue, e)
 }
 
-// queue is ordered by the time at which events are due.
+// queue is a heap of events, ordered by the time at which they are due.
 type queue []*event
 
 // Len implements heap.Interface.

@@ -8,13 +8,11 @@ import (
 	"time"
 )
 
-// most is the number of bytes after which gathered messages are forwarded, even if more can be
-// read.
+// most is the number of bytes after which collected messages are forwarded, even if more can be read.
 const most = 32 << 10
 
-// connection is the connection of one client. Four goroutines serve it: one reads and one
-// writes in each direction, with a queue between them, so that a delay does not block the
-// reader.
+// connection is the connection of one client. In each direction one goroutine reads and another writes, with
+// a queue between them, so that a delay does not block the reader.
 type connection struct {
 	proxy  *Proxy
 	number int
@@ -28,9 +26,9 @@ type connection struct {
 	mu      sync.Mutex
 	server  net.Conn
 	over    bool
-	cut     bool // nothing more is forwarded; messages that arrive are dropped
+	cut     bool // the connection was cut: messages that arrive are dropped
 	track   *tracker
-	running bool // a round trip has begun and not ended
+	running bool // a round trip has begun and has not ended
 	total   Counts
 }
 
@@ -38,8 +36,8 @@ type connection struct {
 type chunk struct {
 	due      time.Time
 	bytes    []byte
-	answered uint64 // the tracker's, behind these messages
-	last     bool   // nothing follows: the reader of the chunk sees the end
+	answered uint64 // the tracker's field answered after these messages
+	last     bool   // the last chunk: when the writer gets it, the other side reads the end of the connection
 }
 
 func newConnection(p *Proxy, number int, client net.Conn, target string) *connection {
@@ -50,7 +48,7 @@ func newConnection(p *Proxy, number int, client net.Conn, target string) *connec
 	}
 }
 
-// adopt sets the connection to the server; it returns false if the connection has ended.
+// adopt sets the connection to the server. It returns false if the client's connection has ended.
 func (c *connection) adopt(server net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +71,7 @@ func (c *connection) shut() {
 	}
 }
 
-// forward serves the connection until it ends; first is its startup message.
+// forward serves the connection until it ends. first is the client's startup message.
 func (c *connection) forward(first []byte) {
 	c.mu.Lock()
 	c.total.Connections++
@@ -91,7 +89,7 @@ func (c *connection) forward(first []byte) {
 	all.Wait()
 }
 
-// pass reads messages of one direction until its side ends.
+// pass reads the messages of one direction until the connection on that side ends.
 func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	defer c.push(to, chunk{last: true})
 	r := bufio.NewReaderSize(from, most)
@@ -118,8 +116,7 @@ func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	}
 }
 
-// obey applies a rule to the message in gathered. obey returns false if the message must not be
-// forwarded.
+// obey applies a rule to the last message in gathered. It returns false if the message must not be forwarded.
 func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	if r.do == hold {
 		select {
@@ -128,7 +125,7 @@ func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 		}
 		return true
 	}
-	c.sever() // before the server can answer
+	c.sever() // cut the client off before the server can answer
 	if r.do == cutAfter {
 		c.queue(c.toServer, chunk{bytes: *gathered})
 	}
@@ -138,7 +135,7 @@ func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	return false
 }
 
-// sever stops forwarding.
+// sever stops forwarding and drops all later messages.
 func (c *connection) sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,10 +195,10 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	}
 }
 
-// exactly is the last part of a wait. The end of the connection does not shorten this part.
+// exactly is the length of the last part of a wait. The end of the connection does not shorten this part.
 const exactly = 5 * time.Millisecond
 
-// waitUntil returns false if the connection ends first.
+// waitUntil waits until the time `due`. It returns false if the connection ends first.
 func (c *connection) waitUntil(due time.Time) bool {
 	if due.IsZero() {
 		return true
@@ -221,8 +218,8 @@ func (c *connection) waitUntil(due time.Time) bool {
 	return true
 }
 
-// note informs tracker, counters, watchers and rules about a message. note returns the rule for
-// the message, or nil, and the number of the last answered request.
+// note passes a message to the tracker, the counters, the watchers and the rules. It returns the rule for the
+// message, or nil, and the number of the last answered request.
 func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
 	m, asks, answered := c.count(d, message)
 	if !asks {
@@ -271,7 +268,7 @@ func (c *connection) tally(d Direction, kind byte, size int) {
 	}
 }
 
-// settle ends the round trip if the bytes to be written next answer all requests.
+// settle ends the round trip if all requests are answered by the bytes that are written next.
 func (c *connection) settle(answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +283,7 @@ func (c *connection) counts() Counts {
 	return c.total
 }
 
-// readMessage appends one message to b.
+// readMessage reads one message and appends it to b.
 func readMessage(r *bufio.Reader, b []byte) ([]byte, error) {
 	start := len(b)
 	header, err := r.Peek(5)

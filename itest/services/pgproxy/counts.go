@@ -3,24 +3,22 @@ package pgproxy
 // Counts are the numbers of forwarded connections, statements and messages. The startup of a connection counts only as a
 // connection.
 type Counts struct {
-	Connections int // started by clients, without requests to cancel
-	Refused     int // closed at once, see Proxy.Refuse
+	Connections int // started by clients; connections with a request to cancel do not count
+	Refused     int // closed at once because of Proxy.Refuse
 
-	// RoundTrips is how often a client sent something after it had received the replies to
-	// everything before. A pipeline is one round trip with any number of Syncs, as long as the
-	// client does not wait within it.
+	// RoundTrips is how often a client sent something after it had received all replies. A pipeline is one
+	// round trip with any number of Syncs, as long as the client does not wait within it.
 	//
-	// Exactly: a round trip begins with a client's message (other than Terminate) that the
-	// proxy reads while no request of that connection is unanswered. A request is answered
-	// when the last of its replies (ReadyForQuery for Query and Sync) is written to the
-	// client. If a client writes a pipeline of several Syncs slowly, a reply may overtake the
-	// rest of it. A latency on replies that is longer than the writing makes the number exact
-	// in this case too.
+	// In detail: a round trip begins with a client's message that the proxy reads while no request of that
+	// connection is unanswered. Terminate does not count. A request is answered when the last of its replies
+	// is written to the client; for Query and Sync this is ReadyForQuery. If a client writes a pipeline of
+	// several Syncs slowly, a reply may reach the client before the rest of the pipeline is written. A
+	// latency on replies that is longer than the writing makes the number exact in this case too.
 	RoundTrips int
 
-	Statements   int // that clients sent: each statement in a Query, and each Execute
-	Requests     int // messages from clients
-	Replies      int // messages from servers
+	Statements   int // statements that clients sent: each statement in a Query, and each Execute
+	Requests     int // number of messages from clients
+	Replies      int // number of messages from servers
 	RequestBytes int
 	ReplyBytes   int
 }
@@ -41,7 +39,7 @@ func (c Counts) minus(o Counts) Counts {
 	return c.plus(Counts{-o.Connections, -o.Refused, -o.RoundTrips, -o.Statements, -o.Requests, -o.Replies, -o.RequestBytes, -o.ReplyBytes})
 }
 
-// Counts returns the sums over all connections since the start, or since ResetCounts.
+// Counts returns the sums over all connections since the start or the last ResetCounts.
 func (p *Proxy) Counts() Counts {
 	all := p.sum()
 	p.mu.Lock()

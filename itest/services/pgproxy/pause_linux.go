@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pause waits as exactly as the kernel can. On an idle process, the timers of the Go runtime
-// round up to a millisecond.
+// pause waits as exactly as the kernel can. The timers of the Go runtime round up to a millisecond in an idle
+// process.
 func pause(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&t, nil) // returns earlier if a signal arrives
+	_ = syscall.Nanosleep(&t, nil) // returns early if a signal arrives
 }

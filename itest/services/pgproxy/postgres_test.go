@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world is a server with a table of markers, with connections to it directly and through a
+// world is a server with a table of markers, and connections to the server: direct ones, and some through a
 // proxy.
 type world struct {
 	t      *testing.T
@@ -46,7 +46,7 @@ func (w *world) connect(dsn string) *pgx.Conn {
 	return c
 }
 
-// marked begins a transaction through the proxy that has marked id 1.
+// marked begins a transaction through the proxy and inserts the marker of id 1.
 func (w *world) marked() pgx.Tx {
 	w.t.Helper()
 	tx, err := w.connect(w.proxy.DSN()).Begin(w.ctx)
@@ -59,7 +59,7 @@ func (w *world) marked() pgx.Tx {
 	return tx
 }
 
-// count checks the number of rows with a plain query, on its own connection.
+// count returns the number of rows of a table, read on a connection of its own.
 func (w *world) count(table string) int {
 	w.t.Helper()
 	var n int
@@ -76,8 +76,8 @@ func (w *world) want(table string, n int) {
 	}
 }
 
-// markAgain resolves an unknown commit: it reports whether id 1 is fresh. It waits up to
-// lockTimeout for a transaction that is still open.
+// markAgain resolves an unknown commit: it inserts the marker of id 1 again and reports whether the marker is
+// new. It waits up to lockTimeout for a transaction that is still open.
 func (w *world) markAgain(lockTimeout string) (fresh bool, err error) {
 	w.t.Helper()
 	err = pgx.BeginFunc(w.ctx, w.direct, func(tx pgx.Tx) error {
@@ -120,7 +120,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			t.Errorf("the commit returned %v, want an error that the server did not send", err)
 		}
 		w.want("markers", 1)
-		// If this fails, the driver has fixed it. Then update the code that relies on it.
+		// If this check fails, the driver has changed its behaviour. Then update the code that relies on
+		// it.
 		if !pgconn.SafeToRetry(err) {
 			t.Errorf("SafeToRetry(%v) is false; it was true up to pgx 5.12", err)
 		}
@@ -231,7 +232,7 @@ func TestTheContextOfACommit(t *testing.T) {
 }
 
 func TestACommitOfATransactionThatFailed(t *testing.T) {
-	// failed begins a transaction whose SQL error the handler has swallowed.
+	// failed begins a transaction in which the handler has ignored an SQL error.
 	failed := func(w *world) (pgx.Tx, *[]string) {
 		tx := w.marked()
 		if _, err := tx.Exec(w.ctx, "insert into markers values ($1)", 1); code(err) != "23505" {

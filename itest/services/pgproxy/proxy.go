@@ -1,15 +1,14 @@
-// Package pgproxy is a proxy between a test and its PostgreSQL server. The package breaks the
-// connection at exactly the chosen message.
+// Package pgproxy is a proxy between a test and its PostgreSQL server. It can break the connection at exactly
+// the message that the test chooses.
 //
-// The proxy runs in the process of the test and understands version 3 of the frontend/backend
-// protocol. It knows which statement each message runs or answers: in the simple query
-// protocol, in the extended one with named and unnamed statements, and in pipelines of both. So
-// it can forward a COMMIT and drop its reply ([Proxy.CutReply]), or close the connection before
-// COMMIT is forwarded ([Proxy.CutRequest]), even inside a pipeline. It also adds latency and
-// counts round trips.
+// The proxy runs in the process of the test and understands version 3 of the frontend/backend protocol. For
+// each message it knows which statement the message runs or answers. This works in the simple query protocol,
+// in the extended protocol with named and unnamed statements, and in pipelines of both. The proxy can
+// therefore forward a COMMIT and drop its reply ([Proxy.CutReply]), or close the connection before COMMIT is
+// forwarded ([Proxy.CutRequest]), even inside a pipeline. It also adds latency and counts round trips.
 //
-// The proxy declines encryption: a client that asks for it gets the answer that the server has
-// none. Requests to cancel are forwarded.
+// The proxy declines encryption: it tells the client that the server does not support encryption. Requests to
+// cancel are forwarded.
 package pgproxy
 
 import (
@@ -27,14 +26,13 @@ import (
 // Direction is the direction of a message.
 type Direction int
 
-// The two directions.
 const (
 	Request Direction = iota // from the client to the server
 	Reply                    // from the server to the client
 )
 
-// Proxy listens on a free port of 127.0.0.1 and forwards to one server. Its methods are safe
-// for concurrent use until Close.
+// Proxy listens on a free port of 127.0.0.1 and forwards to one server. Its methods are safe for concurrent
+// use until Close is called.
 type Proxy struct {
 	dsn      *url.URL
 	listener net.Listener
@@ -48,15 +46,15 @@ type Proxy struct {
 	watchers []func(Message)
 	latency  [2]time.Duration
 	refusing bool
-	deaf     bool          // requests to cancel are dropped
-	cancels  chan struct{} // requests to cancel wait until it is closed; nil: they do not wait
+	deaf     bool          // whether requests to cancel are dropped
+	cancels  chan struct{} // requests to cancel wait until this channel is closed; if it is nil they do not wait
 	closed   bool
 	serial   int
 	ended    Counts
-	counted  Counts // subtracted from Counts since ResetCounts
+	counted  Counts // value of the counts at the last ResetCounts, which Counts subtracts
 }
 
-// New starts a proxy in front of the server of a connection string. The string is an address
+// New starts a proxy in front of the server of a connection string. The connection string must be a URL
 // (postgres://…) with one host.
 func New(dsn string) (*Proxy, error) {
 	u, target, err := parse(dsn)
@@ -73,7 +71,7 @@ func New(dsn string) (*Proxy, error) {
 	return p, nil
 }
 
-// Start is [New] for tests: an error fails the test, and the proxy is closed when the test
+// Start does the same as [New] for tests: an error fails the test, and the proxy is closed when the test
 // ends.
 func Start(t testing.TB, dsn string) *Proxy {
 	t.Helper()
@@ -102,8 +100,7 @@ func parse(dsn string) (*url.URL, string, error) {
 	return u, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), nil
 }
 
-// DSN returns the connection string that New was given, with the proxy's address and without
-// encryption.
+// DSN returns the connection string of New with the proxy's address and without encryption.
 func (p *Proxy) DSN() string {
 	u := *p.dsn
 	u.Host = p.listener.Addr().String()
@@ -113,8 +110,8 @@ func (p *Proxy) DSN() string {
 	return u.String()
 }
 
-// Redirect sends new connections to the server of another connection string. Open connections
-// stay; see [Proxy.Sever].
+// Redirect sends new connections to the server of another connection string. Open connections stay connected
+// to the previous server; see [Proxy.Sever].
 func (p *Proxy) Redirect(dsn string) error {
 	_, target, err := parse(dsn)
 	if err != nil {
@@ -126,26 +123,26 @@ func (p *Proxy) Redirect(dsn string) error {
 	return nil
 }
 
-// Refuse(true) makes the proxy close new connections at once, like a server that is down;
-// Refuse(false) ends this. Counts.Refused counts these connections.
+// Refuse(true) makes the proxy close new connections at once, as if the server were down. Refuse(false)
+// accepts them again. Counts.Refused counts the closed connections.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = on
 }
 
-// DropCancels(true) makes the proxy drop requests to cancel, like a broken network;
-// DropCancels(false) ends this. A driver may send such a request when a connection breaks, and
-// a server that gets it during a COMMIT no longer waits for its standby.
+// DropCancels(true) makes the proxy drop requests to cancel, as a broken network does. DropCancels(false)
+// forwards them again. A driver may send such a request when a connection breaks. A server that receives it
+// during a COMMIT stops waiting for its standby.
 func (p *Proxy) DropCancels(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = on
 }
 
-// HoldCancels makes the proxy hold requests to cancel until release is called or the proxy
-// ends. A server ignores such a request while it reads from its client. So a test that needs
-// its effect calls release when the server is running the statement.
+// HoldCancels makes the proxy hold requests to cancel until release is called or the proxy ends. A server
+// ignores such a request while it reads from its client. A test that needs the request to take effect calls
+// release when the server is running the statement.
 func (p *Proxy) HoldCancels() (release func()) {
 	held := make(chan struct{})
 	p.mu.Lock()
@@ -154,8 +151,8 @@ func (p *Proxy) HoldCancels() (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// awaitCancels waits until requests to cancel may be forwarded. awaitCancels returns false if
-// their connection ends first.
+// awaitCancels waits until requests to cancel may be forwarded. It returns false if the connection of the
+// request ends first.
 func (p *Proxy) awaitCancels(c *connection) bool {
 	p.mu.Lock()
 	held := p.cancels
@@ -171,31 +168,30 @@ func (p *Proxy) awaitCancels(c *connection) bool {
 	}
 }
 
-// Latency delays messages that are forwarded from now on. Messages that are sent together
-// arrive together, later. The default is zero.
+// Latency delays messages that are forwarded from now on. Messages that were sent together still arrive
+// together. The default is no delay.
 func (p *Proxy) Latency(request, reply time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.latency = [2]time.Duration{Request: request, Reply: reply}
 }
 
-// Watch calls seen with every message that a [Match] would get, in the goroutine that forwards
-// it, before it is forwarded. seen must not block.
+// Watch calls seen with every message that a [Match] gets, before the message is forwarded. The goroutine
+// that forwards the message makes the call, so seen must not block.
 func (p *Proxy) Watch(seen func(Message)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watchers = append(p.watchers, seen)
 }
 
-// Sever closes all open connections, on both sides.
+// Sever closes both sides of all open connections.
 func (p *Proxy) Sever() {
 	for _, c := range p.open() {
 		c.shut()
 	}
 }
 
-// Close ends the proxy and all its connections, and waits for its goroutines. Close may be
-// called again.
+// Close stops the proxy, closes all its connections, and waits for its goroutines. Close may be called again.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -254,14 +250,14 @@ func (p *Proxy) serve(client net.Conn) {
 			return
 		}
 		_, _ = server.Write(first)
-		_, _ = server.Read(make([]byte, 1)) // the server closes the connection when it is done
+		_, _ = server.Read(make([]byte, 1)) // returns when the server has processed the request and closes the connection
 		return
 	}
 	c.forward(first)
 }
 
-// admit registers a connection, so that Sever and Close reach it. admit returns nil if
-// connections are refused.
+// admit registers a connection, so that Sever and Close can close it. admit returns nil if new connections
+// are refused.
 func (p *Proxy) admit(client net.Conn) *connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,30 +7,29 @@ import (
 	"sync"
 )
 
-// Message is a message that rules and watchers get: a request to run a statement (Query or
-// Execute), or the reply that ends one (CommandComplete, EmptyQueryResponse, PortalSuspended or
+// Message is a message that rules and watchers get. It is either a request to run a statement (Query or
+// Execute), or the last reply to a statement (CommandComplete, EmptyQueryResponse, PortalSuspended or
 // ErrorResponse).
 type Message struct {
-	Connection int       // its number, from 1 in the order of arrival (a request to cancel takes one)
+	Connection int       // number of the connection, from 1 in the order of arrival; a request to cancel has a number too
 	Direction  Direction // Request or Reply
-	Type       byte      // as the protocol writes it: Q, E · C, I, s, E
+	Type       byte      // type byte in the protocol: Q or E for requests; C, I, s or E for replies
 	// SQL is the text of the statement that is run or answered. For Execute it is the
 	// statement of the portal. For Query it is the whole text in a request, and the single
 	// answered statement in a reply.
 	SQL string
-	Tag string // of CommandComplete, such as "INSERT 0 1"; else empty
+	Tag string // command tag of a CommandComplete, such as "INSERT 0 1"; otherwise empty
 }
 
-// Failed is set if the message is the server's error for the statement.
+// Failed reports whether the message is the server's error for the statement.
 func (m Message) Failed() bool { return m.Direction == Reply && m.Type == 'E' }
 
-// Match chooses messages. Match is called from the goroutines that forward, concurrently for
-// different connections, and must not block.
+// Match reports whether a rule applies to a message. The goroutines that forward messages call it,
+// concurrently for different connections, so it must not block.
 type Match func(Message) bool
 
-// Commit chooses the requests to commit (also a Query that contains a COMMIT among others) and
-// their replies: success, the ROLLBACK that answers a COMMIT of a failed transaction, and
-// errors.
+// Commit matches requests to commit, including a Query with COMMIT among other statements. It also matches
+// their replies: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
 func Commit(m Message) bool {
 	for _, s := range statements(m.SQL) {
 		words := strings.Fields(strings.ToLower(s))
@@ -44,12 +43,12 @@ func Commit(m Message) bool {
 	return false
 }
 
-// Containing chooses the messages whose statement contains this text literally.
+// Containing returns a Match for messages whose statement contains this text literally.
 func Containing(text string) Match {
 	return func(m Message) bool { return strings.Contains(m.SQL, text) }
 }
 
-// Nth chooses only the n-th of the messages that match chooses, counted from 1.
+// Nth returns a Match for only the n-th message that `match` matches, counted from 1.
 func Nth(n int, match Match) Match {
 	var mu sync.Mutex
 	return func(m Message) bool {
@@ -72,38 +71,37 @@ const (
 	hold
 )
 
-// Rule is an action for the messages that a Match chooses. Rule applies until it is removed. If
-// several rules choose a message, the oldest applies.
+// Rule is an action for the messages that a Match matches. The rule applies until it is removed. If several
+// rules match a message, the oldest rule applies.
 type Rule struct {
 	proxy     *Proxy
 	direction Direction
 	match     Match
 	do        action
-	first     chan struct{} // closed at the first hit
+	first     chan struct{} // closed when the rule applies for the first time
 	released  chan struct{} // closed by Remove
 
 	mu   sync.Mutex
 	hits int
 }
 
-// CutRequest closes the connection before the request is forwarded. The server gets the
-// messages before the request, but not the request. A transaction that it would have committed
-// is rolled back.
+// CutRequest closes the connection before the request is forwarded. The server gets the earlier messages but
+// not the request. A transaction that the request would have committed is rolled back.
 func (p *Proxy) CutRequest(match Match) *Rule { return p.rule(Request, match, cutBefore) }
 
-// CutInFlight forwards the request and closes the client's side at once. The server executes
-// the request now or later, and the client cannot know.
+// CutInFlight forwards the request and closes the client's side at once. The server executes the request, but
+// the client cannot know that.
 func (p *Proxy) CutInFlight(match Match) *Rule { return p.rule(Request, match, cutAfter) }
 
-// CutReply forwards the request, waits for the reply, drops the reply and everything after it,
-// and closes the connection. The server is done, and the client cannot know. Earlier replies of
-// the same pipeline reach the client.
+// CutReply forwards the request and waits for the reply. It drops the reply and all later messages, and
+// closes the connection. The server has executed the request, but the client cannot know that. Earlier
+// replies of the same pipeline reach the client.
 func (p *Proxy) CutReply(match Match) *Rule { return p.rule(Reply, match, cutBefore) }
 
-// HoldRequest holds the request, and everything after it, until the rule is removed.
+// HoldRequest holds the request and all later requests of its connection until the rule is removed.
 func (p *Proxy) HoldRequest(match Match) *Rule { return p.rule(Request, match, hold) }
 
-// HoldReply holds the reply, and everything after it, until the rule is removed. The client can
+// HoldReply holds the reply and all later replies of its connection until the rule is removed. The client can
 // still send.
 func (p *Proxy) HoldReply(match Match) *Rule { return p.rule(Reply, match, hold) }
 
@@ -115,15 +113,15 @@ func (p *Proxy) rule(d Direction, match Match, do action) *Rule {
 	return r
 }
 
-// Hits returns the number of messages that the rule was applied to.
+// Hits returns the number of messages to which the rule was applied.
 func (r *Rule) Hits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hits
 }
 
-// Wait returns nil when the rule has met its first message, or ctx's error. By then a message
-// that is held is held, but a connection that is cut may not be closed yet.
+// Wait returns nil when the rule has been applied for the first time, or the error of ctx. A held message is
+// held by then. A connection that is cut may still be open for a moment.
 func (r *Rule) Wait(ctx context.Context) error {
 	select {
 	case <-r.first:
@@ -133,7 +131,7 @@ func (r *Rule) Wait(ctx context.Context) error {
 	}
 }
 
-// Remove ends the rule and forwards the messages that it holds. Remove may be called again.
+// Remove removes the rule and forwards the messages that it holds. Remove may be called again.
 func (r *Rule) Remove() {
 	p := r.proxy
 	p.mu.Lock()
@@ -156,7 +154,7 @@ func (r *Rule) hit() {
 	}
 }
 
-// judge passes a message to the watchers and returns the rule for it, or nil.
+// judge passes a message to the watchers. It returns the rule that matches the message, or nil.
 func (p *Proxy) judge(m Message) *Rule {
 	p.mu.Lock()
 	rules, watchers := p.rules, p.watchers

@@ -14,17 +14,17 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// peers are a client and a server that send what a test writes, and the proxy between them. The
-// startup of the connection is complete.
+// peers are a client and a server that send the messages of a test, with the proxy between them. The startup
+// of the connection is complete.
 type peers struct {
 	t      *testing.T
 	proxy  *Proxy
 	client *pgproto3.Frontend
 	server *pgproto3.Backend
-	hangUp func() // the client's end
+	hangUp func() // closes the client's connection
 }
 
-// listen starts a proxy in front of the test's own listener.
+// listen starts a proxy in front of a listener that the test serves itself.
 func listen(t *testing.T) (*Proxy, net.Listener) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,8 +94,7 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	}
 }
 
-// gets checks the names of the messages that the client receives; "end" is the end of the
-// connection.
+// gets checks the names of the messages that the client receives. "end" means the end of the connection.
 func (p *peers) gets(want ...string) {
 	p.t.Helper()
 	p.receives("client", want, func() (any, error) { return p.client.Receive() })
@@ -200,7 +199,7 @@ func TestACommitThatIsCutInFlightReachesTheServerWhoseReplyReachesNobody(t *test
 
 func TestTheServerCanAnswerACommitThatIsCutInFlightOnlyWhenNothingIsPassedOn(t *testing.T) {
 	c := newConnection(&Proxy{}, 1, nil, "")
-	c.toServer = make(chan chunk) // the test does not look further
+	c.toServer = make(chan chunk) // the test does not need the messages to the server
 	gathered, obeyed := []byte("commit"), make(chan bool)
 	go func() { obeyed <- c.obey(&Rule{do: cutAfter}, Request, &gathered) }()
 	if k := <-c.toServer; string(k.bytes) != "commit" {

@@ -40,9 +40,8 @@ func (w *world) untilItWaits() {
 	}
 }
 
-// If a driver sends a request to cancel when its connection breaks, the server stops waiting
-// for the standby. The transaction is then visible on the primary, and is lost with the
-// primary.
+// Some drivers send a request to cancel when their connection breaks. The server then stops waiting for the
+// standby. The transaction becomes visible on the primary, although it is lost if the primary is lost.
 func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	visible := func(t *testing.T) (*world, *services.Server) {
 		server := services.StartPostgres(t, services.Options{Standby: true})
@@ -64,7 +63,7 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	t.Run("trap_106_what_marking_again_has_seen_is_lost_in_a_failover", func(t *testing.T) {
 		_, server := visible(t)
 		server.Kill()
-		server.Standby().Kill() // the data in the kernel's buffers are lost too
+		server.Standby().Kill() // as when the data in the kernel's buffers is lost
 		server.Standby().Start()
 		server.Standby().Promote()
 		services.Exec(t, server.Standby().DSN(), "insert into markers values (1)")

@@ -2,9 +2,8 @@ package pgproxy
 
 import "strings"
 
-// statements splits a text as the server splits a Query: at semicolons outside quotes and
-// comments. Comments become a space. Empty statements are left out, because they get no reply
-// of their own.
+// statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
+// Comments become a space. Empty statements are left out, because the server does not reply to them.
 func statements(sql string) []string {
 	var all []string
 	var b strings.Builder
@@ -54,8 +53,8 @@ func token(sql string) int {
 	return 1
 }
 
-// upTo returns the length up to the end of mark, searched after from, or the length of the text
-// if there is none.
+// upTo returns the position after the next occurrence of mark, searched from `from`, or the length of the
+// text if there is none.
 func upTo(sql string, from int, mark string) int {
 	i := strings.Index(sql[from:], mark)
 	if i < 0 {
@@ -64,7 +63,7 @@ func upTo(sql string, from int, mark string) int {
 	return from + i + len(mark)
 }
 
-// blockComment returns the length of a comment, which may contain comments.
+// blockComment returns the length of a block comment. Block comments can be nested.
 func blockComment(sql string) int {
 	depth := 0
 	for i := 0; i+1 < len(sql); i++ {
@@ -83,7 +82,7 @@ func blockComment(sql string) int {
 	return len(sql)
 }
 
-// escaped returns the length of E'…', in which a backslash escapes the next byte.
+// escaped returns the length of a quote E'…'. In such a quote a backslash escapes the next byte.
 func escaped(sql string) int {
 	for i := 2; i < len(sql); i++ {
 		switch sql[i] {
@@ -96,7 +95,7 @@ func escaped(sql string) int {
 	return len(sql)
 }
 
-// dollar returns the length of $tag$…$tag$, or 1 if the text is not such a quote ($1).
+// dollar returns the length of a quote $tag$…$tag$, or 1 if the text is no such quote, for example $1.
 func dollar(sql string) int {
 	i := 1
 	for i < len(sql) && (isLetter(sql[i]) || i > 1 && isDigit(sql[i])) {
@@ -108,7 +107,7 @@ func dollar(sql string) int {
 	return upTo(sql, i+1, sql[:i+1])
 }
 
-// word returns the length of a name. A dollar or an E inside a name starts no quote.
+// word returns the length of a name. A dollar sign or an E inside a name does not start a quote.
 func word(sql string) int {
 	i := 1
 	for i < len(sql) && (isLetter(sql[i]) || isDigit(sql[i]) || sql[i] == '$') {

@@ -4,10 +4,10 @@ import "bytes"
 
 // awaited is a request that the server has not answered completely.
 type awaited struct {
-	kind   byte     // as the protocol writes it; 0 is the start of the connection
-	texts  []string // of a Query its statements, of an Execute its one
-	done   int      // of them
-	number uint64   // from 1 on each connection
+	kind   byte     // type byte in the protocol; 0 means the start of the connection
+	texts  []string // texts of the statements of a Query, or of the one statement of an Execute
+	done   int      // number of statements that are answered
+	number uint64   // number of the request, from 1 on each connection
 }
 
 // endsAtReady reports whether ReadyForQuery is the last reply to the request.
@@ -15,7 +15,7 @@ func (a awaited) endsAtReady() bool {
 	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
 }
 
-// current is the statement that the next reply answers.
+// current returns the text of the statement that the next reply answers.
 func (a awaited) current() string {
 	if a.done < len(a.texts) {
 		return a.texts[a.done]
@@ -23,15 +23,15 @@ func (a awaited) current() string {
 	return ""
 }
 
-// tracker follows one connection and knows which request each reply answers, by the message
-// flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
+// tracker follows the messages of one connection and determines which request each reply answers. It
+// implements the message flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
 type tracker struct {
-	prepared map[string]string // statement to text
-	portals  map[string]string // portal to text
+	prepared map[string]string // texts by the name of the prepared statement
+	portals  map[string]string // texts by the name of the portal
 	queue    []awaited
 	asked    uint64 // number of the last request
 	answered uint64 // number of the last request that was answered
-	skipping bool   // the server ignores messages until the next Sync
+	skipping bool   // the server ignores messages until it receives a Sync
 }
 
 func newTracker() *tracker {
@@ -40,8 +40,8 @@ func newTracker() *tracker {
 
 func (t *tracker) started() bool { return t.answered > 0 }
 
-// sent records a client's message. sent returns how many statements the message runs and, if
-// there are any, their text.
+// sent records a client's message. It returns the number of statements that the message runs, and their text
+// if there are any.
 func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 	switch kind {
 	case 'P':
@@ -93,8 +93,8 @@ func (t *tracker) forget(body []byte) {
 	}
 }
 
-// received records a server's message. ends is true if the message is the last reply to a
-// statement, whose text is sql.
+// received records a server's message. ends is true if the message is the last reply to a statement. sql is
+// the text of this statement.
 func (t *tracker) received(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
 		return "", false
@@ -129,8 +129,8 @@ func (t *tracker) received(kind byte) (sql string, ends bool) {
 	return "", false
 }
 
-// fail drops the requests that the server ignores after an error: all before the next Sync,
-// which may not be sent yet.
+// fail drops the requests that the server ignores after an error. These are all requests before the next
+// Sync, which the client may not have sent yet.
 func (t *tracker) fail() {
 	for len(t.queue) > 0 {
 		if t.queue[0].kind == 'S' {
@@ -146,7 +146,7 @@ func (t *tracker) pop() {
 	t.queue = t.queue[1:]
 }
 
-// text returns a string up to its zero byte, and the rest.
+// text returns the string before the first zero byte, and the bytes after it.
 func text(body []byte) (string, []byte) {
 	s, rest, _ := bytes.Cut(body, []byte{0})
 	return string(s), rest

@@ -1,5 +1,5 @@
-// Package topics gives tests direct access to Kafka: it writes and reads topics and the offsets
-// of groups, independently of the consumer under test.
+// Package topics gives tests direct access to Kafka. It writes and reads topics and the offsets of groups,
+// independently of the consumer under test.
 package topics
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long brokers may take for one answer, including a restart.
+// patience is how long a request may take, including a restart of the broker.
 const patience = time.Minute
 
 // Cluster is a connection to a cluster. Its methods fail the test on errors.
@@ -26,12 +26,12 @@ type Cluster struct {
 	t       testing.TB
 	options []kgo.Opt
 	client  *kgo.Client
-	// Admin is for requests without a method here.
+	// Admin is a client for requests that Cluster has no method for.
 	Admin *kadm.Client
 }
 
-// Open returns a connection that is closed when the test ends. Records go to the partitions
-// that they name.
+// Open connects to a cluster. The connection is closed when the test ends. Records go to the partitions that
+// they name.
 func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	t.Helper()
 	options = append(append(services.Patient(), kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()), options...)
@@ -43,11 +43,10 @@ func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	return &Cluster{t: t, options: options, client: client, Admin: kadm.NewClient(client)}
 }
 
-// Name returns a unique name, for a group.
+// Name returns a unique name for a group.
 func Name() string { return "semel-" + strings.ToLower(rand.Text()) }
 
-// Record returns a record with the id in its header "id", or without that header if id is
-// empty.
+// Record returns a record with the header "id". If id is empty, the record does not have this header.
 func Record(topic string, partition int32, id, value string) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte("key of " + id), Value: []byte(value)}
 	if id != "" {
@@ -56,7 +55,8 @@ func Record(topic string, partition int32, id, value string) *kgo.Record {
 	return r
 }
 
-// Produce writes records and returns when all replicas have them. Produce sets their offsets.
+// Produce writes records and returns when all replicas have them. Produce also sets the offsets of the
+// records.
 func (c *Cluster) Produce(records ...*kgo.Record) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -104,7 +104,8 @@ func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
 }
 
-// patiently retries while a broker has just started or a topic has just been created.
+// patiently calls ask until it succeeds. ask may fail at first, because a broker has just started or a topic
+// has just been created.
 func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -128,7 +129,7 @@ func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) 
 	}
 }
 
-// TryCommitted is Committed for times at which brokers may be unavailable.
+// TryCommitted does the same as Committed, but returns an error if brokers are not available.
 func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[int32]int64, error) {
 	listed, err := c.Admin.FetchOffsets(ctx, group)
 	if err == nil {
@@ -144,8 +145,8 @@ func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[in
 	return offsets, nil
 }
 
-// TryBehind returns how far the offsets of a group are from the ends of the partitions. Brokers
-// may be unavailable.
+// TryBehind returns the number of records between the committed offsets of a group and the ends of the
+// partitions. It returns an error if brokers are not available.
 func (c *Cluster) TryBehind(ctx context.Context, group, topic string) (behind int64, err error) {
 	committed, err := c.TryCommitted(ctx, group, topic)
 	if err != nil {
@@ -175,8 +176,8 @@ func (c *Cluster) Read(topic string) []*kgo.Record {
 	return all
 }
 
-// Each is Read for topics that do not fit in memory: it calls do with each record, for each
-// partition in order.
+// Each does the same as Read for topics that do not fit in memory. It calls do with each record, in order
+// within each partition.
 func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	c.t.Helper()
 	ends := c.Ends(topic)
@@ -207,7 +208,7 @@ func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	}
 }
 
-// poll waits for records.
+// poll waits for records and calls do with each.
 func (c *Cluster) poll(reader *kgo.Client, do func(*kgo.Record)) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

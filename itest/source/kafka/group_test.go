@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes is an observer that counts its notifications.
+// lanes is a lane observer that counts its notifications.
 type lanes struct {
-	mu          sync.Mutex // guards the fields below
+	mu          sync.Mutex // mu guards the fields below
 	given, lost int
 }
 
@@ -25,17 +25,17 @@ func (l *lanes) Given(source.Lane)                     { l.mu.Lock(); defer l.mu
 func (l *lanes) Lost(source.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
 func (l *lanes) Revoking(context.Context, source.Lane) {}
 
-// crew are members of one group that settle their deliveries.
+// crew is a set of members of one group. The members acknowledge their deliveries.
 type crew struct {
 	t        testing.TB
 	settings kafka.Config
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // mu guards the fields below
 	settled map[string]int
 	redone  int
 }
 
-// member runs a member until the returned function is called.
+// member starts a member of the group. It runs until stop is called.
 func (c *crew) member() (stop func()) {
 	s, err := kafka.New(c.settings)
 	if err != nil {
@@ -88,8 +88,7 @@ func (c *crew) count() int {
 	return len(c.settled)
 }
 
-// watchOffsets fails the test if an offset of the group goes back, until the
-// returned function is called.
+// watchOffsets checks that no committed offset of the group decreases, until stop is called.
 func watchOffsets(t testing.TB, c *kgo.Client, group string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -192,10 +191,10 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		owner.Lanes(told)
 		got := take(t, owner, 4)
 		ack(t, owner, got[0])
-		for i := 1; i < 4; i++ { // each raises the group's epoch and gets no partition
+		for i := 1; i < 4; i++ { // each of these members raises the group's epoch and gets no partition
 			idle := newSource(t, settings)
-			for err := error(context.DeadlineExceeded); err != nil; { // a busy broker finally lets it in, too
-				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // more than a heartbeat
+			for err := error(context.DeadlineExceeded); err != nil; { // retried, because a busy broker may reject the member at first
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // longer than the heartbeat interval
 				var some []source.Delivery
 				some, err = idle.Fetch(ctx, source.Bound{Messages: 1, Bytes: 1})
 				cancel()

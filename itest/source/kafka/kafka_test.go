@@ -1,4 +1,4 @@
-// Package kafka_test runs the Kafka source against a real broker.
+// Package kafka_test tests the Kafka source with a real broker.
 package kafka_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// client returns a client that is closed with the test.
+// client returns a client. The test closes it at the end.
 func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append(append(services.Patient(),
@@ -31,10 +31,10 @@ func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// group returns a name that no other test has.
+// group returns a group name that no other test uses.
 func group() string { return "semel-" + strings.ToLower(rand.Text()) }
 
-// broker is the suite's view of its own topic and group.
+// broker gives the suite direct access to a topic and a group.
 type broker struct {
 	producer *kgo.Client
 	config   kafka.Config
@@ -52,7 +52,7 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (source.Source, error) { return kafka.New(b.config) }
 
-// Dead reads the dead letters. There must be at least one.
+// Dead returns the dead letters. It waits until there is at least one.
 func (b *broker) Dead() ([]*semel.Message, error) {
 	settings := b.config
 	settings.Topics, settings.DeadLetters, settings.Group = []string{b.config.DeadLetters}, "", group()

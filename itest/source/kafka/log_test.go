@@ -18,7 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// inTransaction writes values in a transaction and ends it, or leaves it open.
+// inTransaction writes values in a producer transaction and ends it. If end is nil, the transaction stays
+// open.
 func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, values ...string) *kgo.Client {
 	t.Helper()
 	c := client(t, kgo.TransactionalID(group()))
@@ -52,7 +53,7 @@ func wants(t testing.TB, got []source.Delivery, want ...string) {
 	}
 }
 
-// fetching fetches and acks in the background until the test ends.
+// fetching fetches and acknowledges in the background until the test ends.
 func fetching(t testing.TB, s *kafka.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -152,7 +153,8 @@ func TestACompactedTopic(t *testing.T) {
 			}
 		}
 		settings := config(t, topic)
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte{9}}).FirstErr(); err != nil { // a tombstone
+		// this record is a tombstone
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte{9}}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		s := newSource(t, settings)
@@ -160,7 +162,7 @@ func TestACompactedTopic(t *testing.T) {
 		defer cancel()
 		var all []source.Delivery
 		for ctx.Err() == nil && offset(t, c, settings.Group, topic, 0) != 21 {
-			// After the tombstone no record arrives: only the offset advances.
+			// No record arrives after the tombstone. The test checks that the offset still advances.
 			most := patience
 			if len(all) > 0 && all[len(all)-1].Message.Body == nil {
 				most = 100 * time.Millisecond
@@ -181,8 +183,8 @@ func TestACompactedTopic(t *testing.T) {
 	})
 }
 
-// awaitPartitions waits until the broker reports this many partitions to clients: an added partition is reported with a
-// delay.
+// awaitPartitions waits until the broker reports n partitions. A broker reports an added partition to clients
+// after a delay.
 func awaitPartitions(t testing.TB, c *kgo.Client, topic string, n int) {
 	t.Helper()
 	var last error
@@ -222,12 +224,12 @@ func TestTopicsThatChange(t *testing.T) {
 		if err := fails(t, s); !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
-		ack(t, s, old[3:]...) // in a lost lane: no error, no effect
+		ack(t, s, old[3:]...) // acknowledging in a lost lane returns no error and has no effect
 		put(t, client(t), topic, 0, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		var got []source.Delivery
-		for ctx.Err() == nil && len(got) < 2 { // it may return the error more than once
+		for ctx.Err() == nil && len(got) < 2 { // Fetch may return the error more than once
 			some, _ := s.Fetch(ctx, source.Bound{Messages: 2, Bytes: 1 << 20})
 			got = append(got, some...)
 		}
@@ -309,7 +311,7 @@ func TestRecordsOfEverySize(t *testing.T) {
 	})
 	t.Run("G3_a_dead_letter_too_large_for_its_topic_is_cut_and_settled", func(t *testing.T) {
 		left, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
-		for began := time.Now(); len(left) > 0 && time.Since(began) < patience; { // the brokers have not confirmed it yet
+		for began := time.Now(); len(left) > 0 && time.Since(began) < patience; { // the brokers have not confirmed the deletion yet
 			left, err = s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
 		}
 		if err != nil || len(left) > 0 {

@@ -18,17 +18,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// patience is the timeout for expected events.
+// patience is the time limit for events that a test waits for.
 const patience = 3 * time.Minute
 
-// newSource opens a source that is closed with the test.
+// newSource opens a source. The test closes it at the end.
 func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	t.Helper()
 	s, err := kafka.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each source has its own store that keeps no offsets: with a shared one a source would seem to be behind.
+	// Each source gets a store of its own that stores no positions. With a shared store, the new source
+	// would seem to be behind.
 	s.Info().Positions("billing", struct{ source.PositionStore }{memstore.New()})
 	t.Cleanup(func() { shut(t, s) })
 	return s
@@ -42,7 +43,7 @@ func shut(t testing.TB, s *kafka.Source) {
 	}
 }
 
-// take fetches until there are n deliveries.
+// take fetches until it has n deliveries.
 func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -61,7 +62,7 @@ func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until an error is returned, and returns it.
+// fails fetches until Fetch returns an error, and returns the error.
 func fails(t testing.TB, s *kafka.Source) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -75,7 +76,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	return nil
 }
 
-// stands waits until a lane of the source stops, and returns why.
+// stands waits until a lane of the source is blocked, and returns the reason.
 func stands(t testing.TB, s *kafka.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -103,7 +104,7 @@ func ack(t testing.TB, s *kafka.Source, all ...source.Delivery) {
 	}
 }
 
-// put writes n values to a partition, "0" and so on.
+// put writes n values, "0" and so on, to a partition.
 func put(t testing.TB, c *kgo.Client, topic string, partition int32, n int) {
 	t.Helper()
 	var records []*kgo.Record
@@ -115,7 +116,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, n int) {
 	}
 }
 
-// offset returns the group's offset of a partition; -1 if there is none.
+// offset returns the group's committed offset of a partition, or -1 if there is none.
 func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
@@ -128,7 +129,7 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// awaitOffset waits until the group has an offset.
+// awaitOffset waits until the group has committed this offset.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
 	if !services.Within(patience, func() bool { return offset(t, c, group, topic, partition) == want }) {
@@ -136,7 +137,7 @@ func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int
 	}
 }
 
-// remove removes the only member of a group without its knowledge.
+// remove removes the only member of a group without telling the member.
 func remove(t testing.TB, c *kgo.Client, group string) {
 	t.Helper()
 	all := members(t, c, group)
@@ -157,7 +158,7 @@ func members(t testing.TB, c *kgo.Client, group string) []kadm.DescribedGroupMem
 	return groups[group].Members
 }
 
-// takeOut removes a member, as the group does with a silent member.
+// takeOut removes a member in the same way as the group removes a member that sends no heartbeats.
 func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	request := kmsg.NewPtrLeaveGroupRequest()
 	request.Group = group
@@ -171,8 +172,8 @@ func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	return errors.Join(kerr.ErrorForCode(response.ErrorCode), kerr.ErrorForCode(response.Members[0].ErrorCode))
 }
 
-// inherit takes n deliveries of a group's only partition with the next owner. If the previous member joins again first,
-// it would keep the partition: then it is removed once more.
+// inherit fetches n deliveries of a group's only partition with another source, the new owner. If the former
+// member joins the group again first, it would keep the partition. inherit then removes it again.
 func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -225,7 +226,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		settings.ClientID = "heir"
 		heir := newSource(t, settings)
 		ack(t, heir, inherit(t, c, settings.Group, "former", heir, 10)...)
-		ack(t, former, old[:3]...) // settling in a lost lane is no error
+		ack(t, former, old[:3]...) // acknowledging in a lost lane is no error
 		awaitOffset(t, c, settings.Group, topic, 0, 10)
 	})
 	t.Run("trap_27_the_clients_own_commit_moves_it_back", func(t *testing.T) {
@@ -236,7 +237,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		former := plain(t, group, topic)
 		poll(t, former, 20)
 		heir := plain(t, group, topic)
-		moved := poll(t, heir, 10)[0].Partition // it moved to the next owner
+		moved := poll(t, heir, 10)[0].Partition // this partition moved to the new owner
 		commit(t, heir, topic, moved, 10)
 		commit(t, former, topic, moved, 3)
 		if at := offset(t, c, group, topic, moved); at != 3 {
@@ -280,7 +281,7 @@ func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	return all[topic].ID
 }
 
-// plain returns a member of a group that franz-go creates.
+// plain returns a member of the group that uses franz-go directly.
 func plain(t testing.TB, group, topic string) *kgo.Client {
 	t.Helper()
 	return client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

@@ -59,7 +59,7 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 	}
 }
 
-// awaitAges waits until a source reports exactly these lanes, and knows all.
+// awaitAges waits until a source reports the ages of exactly these lanes and has no lane with an unknown age.
 func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	t.Helper()
 	told, all := map[string]time.Time{}, false
@@ -77,8 +77,9 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	}
 }
 
-// awaitHorizon waits until a source reports this horizon: a broker acknowledges a setting when it is in the log of the
-// cluster's metadata, and uses it only after it has read that log.
+// awaitHorizon waits until a source reports this horizon. It must wait because a broker acknowledges a
+// changed setting when the setting is in the log of the cluster's metadata, and uses it after it has read
+// that log.
 func awaitHorizon(t testing.TB, s *kafka.Source, want source.Horizon) {
 	t.Helper()
 	var h source.Horizon

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package days kills processes that drop days of markers, that move a consumer to daily partitions, and that consume at
-// the same time, and checks that nothing is lost, doubled or incomplete.
+// Package days tests daily partitions of markers with processes that are killed. Some processes drop
+// partitions, some move a consumer to daily partitions, and some consume at the same time. The tests check
+// that no message is lost or doubled and that no change is left half done.
 package days
 
 import (
@@ -35,31 +36,31 @@ func TestMain(m *testing.M) { children.Main(m, live) }
 type work string
 
 const (
-	reaps   work = "reaps"   // advances, and drops due days
-	begins  work = "begins"  // begins a move
-	ends    work = "ends"    // ends a move
-	before  work = "before"  // consumes as before the move
+	reaps   work = "reaps"   // creates partitions for coming days, and drops due partitions
+	begins  work = "begins"  // begins to move a consumer to daily partitions
+	ends    work = "ends"    // ends such a move
+	before  work = "before"  // consumes like a release before the move, without partitions
 	handles work = "handles" // consumes with daily partitions over database/sql
 	pipes   work = "pipes"   // consumes with daily partitions over pgx
 )
 
-// order is an order for a child.
+// order tells a child process what to do.
 type order struct {
 	DSN, Consumer string
 	Work          work
-	// Statement is the number of the statement before which the child kills itself; 0: never. With After it does so
-	// after the statement is answered.
+	// Statement is the number of the statement at which the child kills itself; 0 means never. The child
+	// kills itself before it sends the statement or, with After, after the server has answered.
 	Statement int64
 	After     bool
-	// Point and Hit are where a consumer kills itself. Seed orders its messages, from First on. Their ids are of Day and
-	// of the days before it.
+	// Point and Hit say where a consumer kills itself. Seed determines the order of its messages, and First
+	// is the number of the first message. The times in the ids lie on Day and on the days before.
 	Point       faults.Point
 	Hit         int64
 	Seed, First int
 	Day         time.Time
 }
 
-// mortal is a tracer that kills its process at a statement.
+// mortal is a tracer that kills its own process at a statement.
 type mortal struct {
 	order
 	sent *atomic.Int64
@@ -118,7 +119,7 @@ func live(o order) error {
 	return consume(ctx, o, s)
 }
 
-// dated returns the settings of a store with daily partitions.
+// dated returns the options of a store with daily partitions.
 func dated(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }
@@ -141,11 +142,11 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	return nil
 }
 
-// messages is the number of messages of a consumer. Each process gets all of them, as a broker redelivers to a process
-// that restarts.
+// messages is the number of messages of a consumer. Each process gets all of them, like a restarted process to
+// which the broker redelivers all messages.
 const messages = 300
 
-// uuid returns an id whose time is the start of the day that is this number of days after day.
+// uuid returns an id whose time is the start of a day: `days` days after `day`.
 func uuid(day time.Time, days, n int) string {
 	ms := day.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
@@ -155,7 +156,7 @@ func message(day time.Time, i int) *semel.Message {
 	return &semel.Message{Body: fmt.Append(nil, i), Headers: semel.Headers{{Name: "id", Value: []byte(uuid(day, -(i % 5), i))}}}
 }
 
-// consume delivers every message, until each has ended.
+// consume delivers every message again and again until each has been acknowledged.
 func consume(ctx context.Context, o order, s *sqlstore.Store) error {
 	var hits atomic.Int64
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -223,7 +224,7 @@ func deliver[Tx any](ctx context.Context, o order, c *consumer.Consumer[Tx]) err
 				return fmt.Errorf("%+v", all[i])
 			}
 		}
-		if ended { // a message that is busy in another process is delivered again
+		if ended { // not ended: another process works on this message, so it is delivered again
 			first += cap(some)
 		}
 	}

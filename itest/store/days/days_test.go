@@ -54,7 +54,7 @@ func open(t *testing.T) *shop {
 	return &shop{dsn, db, s}
 }
 
-// start starts a child.
+// start starts a child process.
 func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	t.Helper()
 	o.DSN = s.dsn
@@ -66,7 +66,7 @@ func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	return c
 }
 
-// killed runs a child and reports whether it was killed; any other failure fails the test.
+// killed runs a child process and reports whether it was killed. Any other failure fails the test.
 func (s *shop) killed(t *testing.T, o order) bool {
 	t.Helper()
 	return wasKilled(t, s.start(t, o).Wait())
@@ -89,7 +89,7 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// marks ends messages of a consumer with a store, or returns their outcomes.
+// marks commits a batch with these ids, records the outcome `as` for new messages, and returns the verdicts.
 func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -116,7 +116,7 @@ func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, i
 	return v
 }
 
-// asked returns a store's verdicts on ids, and rolls back.
+// asked returns a store's verdicts for ids, and rolls back.
 func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -147,7 +147,8 @@ func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
 	return own
 }
 
-// everyStatement kills a child before, or after, each of the statements that it sends, and lets look check the result.
+// everyStatement runs a child for each statement that the child sends, and kills it before or after this
+// statement. look checks the result each time.
 func everyStatement(t *testing.T, s *shop, do work, prepare func(consumer string), look func(t *testing.T, consumer string)) {
 	kills := 0
 	for _, after := range []bool{false, true} {
@@ -189,7 +190,8 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 				t.Errorf("after the kill the verdicts are %+v", first)
 			}
 			for began := time.Now(); time.Since(began) < 20*time.Second; processes.Pause(t.Context(), 10*time.Millisecond) {
-				// The server may not have noticed yet that a process is gone.
+				// The pass may fail because of a lock: the server may not have noticed yet that the child
+				// process is dead.
 				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
@@ -200,7 +202,9 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
-			if days := s.days(t, consumer); days != 7 { // the day that is held, today and two days before, three days after
+			// the partition that is kept, those of today and of two days before, and those of the three
+			// coming days
+			if days := s.days(t, consumer); days != 7 {
 				t.Errorf("%d days stand", days)
 			}
 			if err := own.Check(t.Context()); err != nil {
@@ -210,7 +214,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 	})
 }
 
-// days counts the partitions of a consumer.
+// days returns the number of a consumer's partitions.
 func (s *shop) days(t *testing.T, consumer string) int {
 	t.Helper()
 	return s.count(t, `select count(*) from semel_dated d join pg_inherits h on h.inhparent = to_regclass('semel_markers_' || d.number)
@@ -273,7 +277,7 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	})
 }
 
-// retried retries a parked row, and checks that its marker waits again.
+// retried retries a parked row, and checks that its marker is in the state "waiting" again.
 func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})
@@ -293,7 +297,7 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	const consumer = "billing"
 	points := []faults.Point{faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.AfterEffect}
 	kills, seed, day := 0, 0, sqlsuite.Today(t)
-	// pair starts two processes that consume the same messages and kill themselves.
+	// pair starts processes that consume the same messages and kill themselves.
 	pair := func(first int, mortal bool, all ...work) (running []*exec.Cmd) {
 		for _, w := range all {
 			seed++
@@ -316,13 +320,14 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 { // a rolling deployment
+	for i := range 3 { // as in a rolling deployment
 		wait(pair(i*100, true, before, handles))
 		wait(pair(i*100, true, pipes, before))
 	}
 	wait(pair(0, false, before, pipes))
 	wait(pair(200, false, handles, before))
-	// The move ends while newer processes run; the process that ends it is killed a few times.
+	// The move ends while processes of the newer release run. The process that ends the move is killed a few
+	// times.
 	for n := range 3 {
 		running := pair(400+n*100, true, handles, pipes)
 		s.killed(t, order{Consumer: consumer, Work: ends, Statement: int64(5 + 10*n)})

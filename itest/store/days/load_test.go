@@ -16,16 +16,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// load is the load of a consumer's workers that mark and commit without a pause.
+// load is a group of workers of a consumer that write markers and commit without a pause.
 type load struct {
 	store  *sqlstore.Store
 	scope  int64
 	day    time.Time
-	marked atomic.Int64 // messages up to here were begun
-	ended  atomic.Int64 // this many were committed
+	marked atomic.Int64 // number of the last message that a worker began
+	ended  atomic.Int64 // number of committed messages
 }
 
-// work marks one message after the other, and returns what went wrong.
+// work processes one message after the other, and returns the first error.
 func (l *load) work(stop <-chan struct{}) error {
 	for {
 		select {
@@ -47,7 +47,7 @@ func (l *load) work(stop <-chan struct{}) error {
 	}
 }
 
-// until waits until this many more messages were committed.
+// until waits until `more` further messages are committed.
 func (l *load) until(ctx context.Context, more int64) {
 	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
 		processes.Pause(ctx, time.Millisecond)

@@ -1,4 +1,5 @@
-// Package former runs two releases of a service, with different identities, on one store while both are killed.
+// Package former runs two releases of a service with different identities on the same store. Both processes
+// are killed.
 package former
 
 import (
@@ -21,21 +22,22 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order says which release a child is, its file, and where it dies.
+// order tells a child process which release it is, which file it uses, and where it kills itself.
 type order struct {
 	Path string
-	// Newer finds identities by event and uses those by order as previous identities; the previous release knows only
-	// the latter.
+	// Newer means that the identity is the event id and that the previous identity is the order id. The
+	// other release knows only the order id.
 	Newer bool
-	// Point and Hit are where the child kills itself: when it passes the point for this number of times. Without a point
-	// it ends normally.
+	// Point and Hit say where the child kills itself: when it passes the point for the Hit-th time. Without
+	// a point the child ends normally.
 	Point faults.Point
 	Hit   int
 }
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// messages is the number of messages. Those from coarse on share an order in pairs, with different contents.
+// messages is the number of messages. From number `coarse` on, two messages each have the same order id but
+// different contents.
 const messages, coarse = 60, 40
 
 func message(i int) *semel.Message {
@@ -56,7 +58,7 @@ func open(path string) (*sql.DB, *sqlstore.Store, error) {
 	return db, s, err
 }
 
-// live delivers every message again, as a broker does after a restart, and dies at its point.
+// live delivers every message again, as a broker does after a restart, and kills itself at its point.
 func live(o order) error {
 	db, s, err := open(o.Path)
 	if err != nil {
@@ -90,7 +92,7 @@ func live(o order) error {
 			return err
 		}
 		for i := range all {
-			if all[i].Kind != semel.Ack { // it is busy in the other release and is delivered again
+			if all[i].Kind != semel.Ack { // the other release works on this message, so it is delivered again
 				first -= 7
 				break
 			}
@@ -131,7 +133,7 @@ func TestTwoReleasesAreKilledInTurn(t *testing.T) {
 	}
 	killed := 0
 	points := []faults.Point{faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.AfterEffect}
-	_ = run(order{Point: faults.AfterCommit, Hit: 2}).Wait() // the previous release runs first
+	_ = run(order{Point: faults.AfterCommit, Hit: 2}).Wait() // at first only the previous release runs
 	for i := range 6 {
 		older := run(order{Point: points[i%4], Hit: 1 + i})
 		newer := run(order{Newer: true, Point: points[(i+1)%4], Hit: 1 + i*2})

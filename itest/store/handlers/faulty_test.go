@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// faults returns handlers with one fault each. ends: handlers can end their transaction.
+// faults returns handlers with one fault each. With ends, there are also handlers that end their transaction.
 func faults[Tx any](ends bool) []sample[Tx] {
 	all := append(faultyWrites[Tx](), faultyOutputs[Tx]()...)
 	all = append(all, faultyCalls[Tx]()...)
@@ -32,7 +32,7 @@ func faults[Tx any](ends bool) []sample[Tx] {
 	return all
 }
 
-// faultyWrites do not use their transaction as they should.
+// faultyWrites returns handlers that use their transaction wrongly.
 func faultyWrites[Tx any]() []sample[Tx] {
 	return []sample[Tx]{
 		{"writes outside its transaction", "rollback and second run", "writes outside its transaction", func(_ *testing.T, s *shop[Tx]) {
@@ -87,9 +87,9 @@ func faultyWrites[Tx any]() []sample[Tx] {
 	}
 }
 
-// faultyOutputs write other values in each run, or none.
+// faultyOutputs returns handlers that write different values in each run, or write no value.
 func faultyOutputs[Tx any]() []sample[Tx] {
-	var runs atomic.Int64 // outlives each state
+	var runs atomic.Int64 // shared by all states of this sample
 	return []sample[Tx]{
 		{"writes a random id", "two undisturbed runs", "random values, the time", func(_ *testing.T, s *shop[Tx]) {
 			s.also(func(ctx context.Context, tx Tx, m *semel.Message) error {
@@ -132,7 +132,7 @@ func faultyOutputs[Tx any]() []sample[Tx] {
 	}
 }
 
-// faultyCalls call a provider in a way that charges twice, or not at all.
+// faultyCalls returns handlers whose calls to a provider charge twice or do not charge.
 func faultyCalls[Tx any]() []sample[Tx] {
 	return []sample[Tx]{
 		{"calls without a key", "first delivery", "without an Idempotency-Key", func(t *testing.T, s *shop[Tx]) {

@@ -64,7 +64,7 @@ func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
-// postgres is sqlite for PostgreSQL through database/sql.
+// postgres does for PostgreSQL through database/sql what the function sqlite does for SQLite.
 func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	config, err := pgx.ParseConfig(services.Postgres(t))
@@ -77,7 +77,7 @@ func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
-// standard empties the table of effects.
+// standard empties the table of effects and returns the tables for database/sql.
 func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 	t.Helper()
 	_, err := db.Exec(empty)
@@ -141,7 +141,7 @@ func emptied(t testing.TB, p *pgxpool.Pool) {
 	must(t, err)
 }
 
-// listed returns all effects.
+// listed returns all effects as text.
 func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	rows, err := p.Query(ctx, all)
 	if err != nil {
@@ -151,7 +151,7 @@ func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// direct is sqlite for PostgreSQL through pgx.
+// direct does for PostgreSQL through pgx what the function sqlite does for SQLite.
 func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	t.Helper()
 	p, st := pool(t)
@@ -183,7 +183,7 @@ func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	}
 }
 
-// runs runs the kit with a sample.
+// runs runs the test kit with a sample that must pass.
 func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
 	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
 		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })
@@ -222,7 +222,7 @@ func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 	})
 }
 
-// variable is set in the child process whose subtests are to fail.
+// variable is the environment variable of the child process whose subtests must fail.
 const variable = "SEMEL_TEST_FAULTY"
 
 func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
@@ -253,7 +253,7 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	}
 }
 
-// faulty runs the kit with samples; each fails.
+// faulty runs the test kit with samples that must fail.
 func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

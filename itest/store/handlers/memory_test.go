@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// memory is sqlite for a store in memory.
+// memory does for a store in memory what the function sqlite does for SQLite.
 func memory(testing.TB) func(t testing.TB) tables[*memstore.Tx] {
 	return func(testing.TB) tables[*memstore.Tx] {
 		n := &names{store: memstore.New(), used: map[string]bool{}}
@@ -33,11 +33,11 @@ func memory(testing.TB) func(t testing.TB) tables[*memstore.Tx] {
 	}
 }
 
-// names are the names that handlers have used.
+// names records which names the handlers have used.
 type names struct {
 	store *memstore.Store
 	mu    sync.Mutex
-	used  map[string]bool // guarded by mu
+	used  map[string]bool // mu guards used
 }
 
 func (n *names) use(name string) {

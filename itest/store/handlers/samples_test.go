@@ -16,32 +16,34 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// tables is how samples read and write in a store.
+// tables lets samples read and write in a store of any kind.
 type tables[Tx any] struct {
 	Store store.TxStore[Tx]
 	// Add adds n to the number under a name.
 	Add func(ctx context.Context, tx Tx, name string, n int64) error
-	// Set sets the text under a name.
+	// Set stores the text under a name.
 	Set func(ctx context.Context, tx Tx, name, value string) error
-	// Get returns the text under a name, "" if there is none.
+	// Get returns the text under a name, or "" if there is no text.
 	Get func(ctx context.Context, tx Tx, name string) (string, error)
 	// All returns all names with their texts, sorted.
 	All func(ctx context.Context) (string, error)
-	// End commits the transaction in place of Semel; nil if handlers cannot.
+	// End commits the transaction, which only Semel should do. End is nil if handlers cannot end their
+	// transaction.
 	End func(ctx context.Context, tx Tx) error
 }
 
-// sample is a handler.
+// sample is a handler with or without a fault.
 type sample[Tx any] struct {
 	Name string
-	// In is the first subtest that finds the fault, and Says is part of what it says; empty for a
-	// handler without a fault.
+	// In is the name of the first subtest that finds the fault, and Says is a part of its message. Both are
+	// empty for a handler without a fault.
 	In, Says string
-	// Make changes the handler that adds the amounts.
+	// Make changes the correct handler into the sample.
 	Make func(t *testing.T, s *shop[Tx])
 }
 
-// onServers keeps the samples that depend on the store, because a server takes longer.
+// onServers returns only the samples whose result depends on the store. The others do not run on servers,
+// because a server is slower.
 func onServers[Tx any](all []sample[Tx]) []sample[Tx] {
 	return slices.DeleteFunc(all, func(s sample[Tx]) bool {
 		return !slices.Contains([]string{
@@ -52,13 +54,13 @@ func onServers[Tx any](all []sample[Tx]) []sample[Tx] {
 	})
 }
 
-// shop is one state with its handler.
+// shop is one test state with its handler.
 type shop[Tx any] struct {
 	semeltest.Handler[Tx]
 	tables[Tx]
 
 	mu      sync.Mutex
-	outside map[string]int // effects that are in no transaction; guarded by mu
+	outside map[string]int // effects outside of any transaction; mu guards the map
 }
 
 // handler returns the sample's handler on a new state.
@@ -86,7 +88,7 @@ func (s *shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
 	return s.Add(ctx, tx, "balance", p.Amount)
 }
 
-// write counts an effect that is in no transaction.
+// write counts an effect outside of the transaction.
 func (s *shop[Tx]) write(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +115,8 @@ func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) err
 	}
 }
 
-// charging makes the handler charge before it adds the amount, with the key that key returns.
+// charging makes the handler charge a provider before it adds the amount. The function key returns the
+// idempotency key.
 func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 	s.Provider = semeltest.NewProvider(t)
 	s.also(func(ctx context.Context, _ Tx, m *semel.Message) error {

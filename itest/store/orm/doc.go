@@ -1,5 +1,5 @@
-// Package orm shows consumers in PostgreSQL through the libraries that teams
-// use. docs/guides/postgres.md prints its functions; the tests run them.
+// Package orm shows consumers in PostgreSQL that use libraries which are common in Go services.
+// docs/guides/postgres.md shows its functions, and the tests run them.
 package orm
 
 // Payment is the body of a message.

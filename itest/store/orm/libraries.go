@@ -22,13 +22,13 @@ type Account struct {
 
 // BySQLX applies a payment with sqlx.
 func BySQLX(ctx context.Context, tx *sql.Tx, p Payment) error {
-	sqlx.BindDriver("", sqlx.DOLLAR) // this Tx has no driver's name: without it a named query is sent with ?
+	sqlx.BindDriver("", sqlx.DOLLAR) // this Tx has no driver name, so sqlx would write placeholders as ?
 	x := sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapperFunc("db", strings.ToLower)}
 	_, err := x.NamedExecContext(ctx, `update accounts set balance = balance + :amount where id = :account`, p)
 	return err
 }
 
-// ByGORM applies a payment with GORM; db is opened once, at start.
+// ByGORM applies a payment with GORM. Open db once, when the program starts.
 func ByGORM(ctx context.Context, db *gorm.DB, tx *sql.Tx, p Payment) error {
 	g := db.Session(&gorm.Session{Context: ctx, NewDB: true, SkipDefaultTransaction: true})
 	g.Statement.ConnPool = tx
@@ -39,13 +39,13 @@ func ByGORM(ctx context.Context, db *gorm.DB, tx *sql.Tx, p Payment) error {
 	return done.Error
 }
 
-// ByBun applies a payment with bun; db is opened once, at start.
+// ByBun applies a payment with bun. Open db once, when the program starts.
 func ByBun(ctx context.Context, db *bun.DB, tx *sql.Tx, p Payment) error {
 	return semel.OneRow(db.NewUpdate().Conn(tx).Model((*Account)(nil)).
 		Set("balance = balance + ?", p.Amount).Where("id = ?", p.Account).Exec(ctx))
 }
 
-// ByEnt applies a payment with ent. A generated client takes the same driver:
+// ByEnt applies a payment with ent's SQL builder. A generated client takes the same driver:
 // ent.NewClient(ent.Driver(driver)).
 func ByEnt(ctx context.Context, tx *sql.Tx, p Payment) error {
 	driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: tx})

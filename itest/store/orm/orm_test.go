@@ -28,8 +28,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// database is a new database with accounts a, b and c, of which c may not fall
-// below zero.
+// database returns a new database with the accounts a, b and c. The balance of c may not become negative.
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	dsn := os.Getenv("SEMEL_POSTGRES")
@@ -67,8 +66,8 @@ func execute(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// payments are ten payments of 1 for account a and ten of 2 for b, each
-// delivered twice.
+// payments returns a source with ten payments of 1 for account a and ten payments of 2 for account b. Each
+// payment is delivered twice.
 func payments(t *testing.T) source.Source {
 	t.Helper()
 	var text strings.Builder
@@ -163,7 +162,7 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 	}
 }
 
-// TestTheDocumentShowsTheseLines keeps docs/guides/postgres.md and the code above one.
+// TestTheDocumentShowsTheseLines checks that docs/guides/postgres.md shows the code of this package.
 func TestTheDocumentShowsTheseLines(t *testing.T) {
 	pages.Shows(t, "../../../docs/guides/postgres.md", 9, pages.Read(t, "pgx.go", "sql.go", "libraries.go"))
 }

@@ -34,7 +34,7 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments source.Source) er
 	return billing.Run(ctx)
 }
 
-// WithQueue lets handlers queue their statements, which are sent together.
+// WithQueue lets handlers queue statements, which the store sends together.
 func WithQueue(ctx context.Context, store *pgxstore.Store, payments source.Source) error {
 	billing, err := consumer.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
@@ -50,7 +50,8 @@ func WithQueue(ctx context.Context, store *pgxstore.Store, payments source.Sourc
 	return billing.Run(ctx)
 }
 
-// WithCallback refuses, before the commit, what the database answers.
+// WithCallback checks the database's answer before the commit, and rejects the message if the answer is
+// wrong.
 func WithCallback(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 	p, err := semel.JSON[Payment](m)
 	if err != nil {

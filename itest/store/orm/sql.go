@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// WithSQL gives handlers a *sql.Tx of any driver of PostgreSQL.
+// WithSQL gives handlers a *sql.Tx. Any PostgreSQL driver for database/sql works.
 func WithSQL(ctx context.Context, db *sql.DB, payments source.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {

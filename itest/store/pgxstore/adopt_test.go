@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// adopt makes the shop's store also write its markers to a table.
+// adopt makes the shop's store also write its markers to the user's own table.
 func (h *shop) adopt(t testing.TB, create string, a sqlstore.Adopted) *shop {
 	t.Helper()
 	h.exec(t, create)
@@ -112,7 +112,8 @@ func bothCodes(t *testing.T, f form, h *shop) {
 	}
 }
 
-// byHand does what consumers with such a table do: it writes a row and the effect in one transaction.
+// byHand does what a consumer without Semel does with such a table: it writes a row and the effect in one
+// transaction.
 func (h *shop) byHand(ctx context.Context, id string) error {
 	return pgx.BeginFunc(ctx, h.pool, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, h.in("insert into in.processed (message_id) values ($1::text::bigint) on conflict do nothing"), id)
@@ -140,7 +141,7 @@ func TestRoundTripsWithAnAdoptedTable(t *testing.T) {
 	h := newShop(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
 	h.adopt(t, "create table in.processed (message_id text primary key)", sqlstore.Adopted{ID: "message_id", Source: "shop"})
 	for _, deliver := range []func(testing.TB, *shop, []string) store.Result{deliverDirect, deliverQueued} {
-		for range 2 { // prepares statements
+		for range 2 { // the first run prepares the statements
 			wantCommitted(t, deliver(t, h, numbered(-2, 0)))
 		}
 		h.exec(t, "delete from in.semel_markers")

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pass waits, like a callback that works.
+// pass waits, like a callback that works for this time.
 func pass(t testing.TB, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -27,7 +27,8 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 		o := store.TxOptions{Statement: 4 * time.Second, Answer: 2 * time.Second}
 		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, "1", "2", "3"))
 		for i := range 3 {
-			// The last answer is larger than the client's read buffer, so that the client has to wait.
+			// The last answer is larger than the client's read buffer, so the server waits until the
+			// client reads.
 			b.Tx(i).Query("select repeat('x', $1) from pg_sleep(3.2)", []int{1, 1, 1_000_000}[i]).Do(func(rows pgx.Rows) error {
 				_, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
 				pass(t, 3200*time.Millisecond)
@@ -48,6 +49,6 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 		held := proxy.HoldReply(pgproxy.Containing("generate_series"))
 		t.Cleanup(held.Remove)
 		r := b.Commit(t.Context(), store.Ending{})
-		wantRefused(t, r, store.ClassRetry, 0) // the message's timeout ends first
+		wantRefused(t, r, store.ClassRetry, 0) // the message's timeout ends before the statement
 	})
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batchOf returns an open batch of ten messages. Each has queued its effect, and message 6 also what queue adds.
+// batchOf returns an open batch of ten messages. Each message has queued its effect. Message 6 has also
+// queued the statements that `queue` adds.
 func batchOf(t testing.TB, h *shop, queue func(q *pgxstore.Queue)) store.Batch[*pgxstore.Queue] {
 	t.Helper()
 	ids := numbered(0, 10)
@@ -73,7 +74,7 @@ func TestWhoIsToBlameInAQueue(t *testing.T) {
 	} {
 		t.Run("case_1_the_culprit_is_the_message_that_queued/"+c.name, func(t *testing.T) {
 			h := newShop(t, pool)
-			for range 2 { // the second time the statements are prepared
+			for range 2 { // in the second run the statements are prepared already
 				wantRefused(t, batchOf(t, h, func(q *pgxstore.Queue) { c.queue(h, q) }).Commit(t.Context(), store.Ending{}), c.class, 6)
 				h.wantNothing(t, numbered(0, 10)...)
 			}

@@ -25,8 +25,8 @@ func (h *shop) dated(t testing.TB) *shop {
 	return h
 }
 
-// byDay lends shops with one partition for all ids in place of the daily ones, so that cases with their own ids run with
-// the statements of daily partitions.
+// byDay lends shops with one partition that covers all ids instead of one partition a day. Cases with ids of
+// their own then run with the statements of daily partitions.
 func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{
 		Make: func(t testing.TB) *shop {

@@ -187,7 +187,8 @@ func TestFaultsOfTheServer(t *testing.T) {
 	})
 }
 
-// wantFreed waits until others can mark the message: the server has ended its batch.
+// wantFreed waits until another process can write the marker of the message, which is possible after the
+// server has ended the batch's transaction.
 func (h *shop) wantFreed(t testing.TB, id string) {
 	t.Helper()
 	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{MarkLock: 10 * time.Second}, h.marks(t, id))
@@ -267,7 +268,7 @@ func TestContentionAmongBatches(t *testing.T) {
 	})
 }
 
-// deadlock makes two batches lock two rows in opposite order.
+// deadlock makes two batches lock two rows in opposite orders.
 func deadlock(t *testing.T, h *shop) {
 	h.exec(t, "insert into in.once values ('other')")
 	names := []string{"there", "other"}
@@ -304,7 +305,8 @@ func deadlock(t *testing.T, h *shop) {
 	}
 }
 
-// copyInFlight delivers a copy of a message in flight, with another isolation level.
+// copyInFlight delivers a copy of a message while the message is in flight. The store of the copy uses
+// another isolation level.
 func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.TxIsoLevel) {
 	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 	if _, err := first.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
@@ -335,7 +337,8 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	}
 }
 
-// takeTurns checks that no two serial batches are open at once, and that waiting for a turn is not a lock timeout.
+// takeTurns checks that two serial batches are never open at once. It also checks that a batch that waits for
+// its turn does not fail with a lock timeout.
 func takeTurns(t *testing.T, h *shop) {
 	serial := store.TxOptions{Serial: true, Consumer: "billing", MarkLock: time.Millisecond, EffectLock: time.Millisecond}
 	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, serial, h.marks(t, "a"))

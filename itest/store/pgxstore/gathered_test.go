@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A transaction that several claims share ends when the last of its batches is killed: a store that closes does not wait
-// for another transaction's lock, and killing one batch does not kill another.
+// Several claims can share a transaction. The transaction ends when the last of its batches is killed. A
+// store that closes does not wait for another transaction's lock. Killing one batch does not kill another.
 func TestGatheredKilled(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	for name, c := range map[string]struct {
 		claims       int
-		before, then []int // the batches that are killed
+		before, then []int // the batches to kill
 		ended        bool
 	}{
 		"law_11_one_by_itself_is_cut":                       {1, nil, []int{0}, true},

@@ -26,7 +26,7 @@ func TestRoundTripsInAGeneration(t *testing.T) {
 		}
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 	}
-	deliver(numbered(-2, 0)) // prepares statements
+	deliver(numbered(-2, 0)) // the first delivery prepares the statements
 	t.Run("G2_to_hold_a_batch_to_its_generation_costs_no_round_trip", func(t *testing.T) {
 		h.scope(t)
 		proxy.ResetCounts()

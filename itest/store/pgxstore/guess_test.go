@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// part returns n ids of a set.
+// part returns n ids that start with the name of a set.
 func part(set string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(set, i))
@@ -20,7 +20,8 @@ func part(set string, n int) (ids []string) {
 	return ids
 }
 
-// run applies batches of new messages, so that the store assumes that the next batch is new.
+// run applies batches of new messages, so that the store assumes that the messages of the next batch are new
+// too.
 func run(t testing.TB, h *shop, set string) {
 	t.Helper()
 	for i := range 32 {
@@ -28,15 +29,15 @@ func run(t testing.TB, h *shop, set string) {
 	}
 }
 
-// A batch whose marks are all assumed to be new sends no query for each mark. The cost of a wrong guess shows this: one
-// begin, and the end of the transaction.
+// If the store assumes that all messages of a batch are new, it sends no query for each of them. A wrong
+// assumption costs one extra transaction, which this test counts in round trips.
 func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	proxy := pgproxy.Start(t, services.Postgres(t))
 	alone := func(c *pgxpool.Config) { c.MaxConns = 1 }
 	for _, f := range forms() {
 		t.Run("B12_a_copy_is_no_effect_"+f.name, func(t *testing.T) {
 			h := newShop(t, open(t, proxy.DSN(), alone))
-			for range 2 { // also prepares statements for copies
+			for range 2 { // the first run also prepares the statements for copies
 				wantCommitted(t, f.deliver(t, h, part("first", 16)))
 			}
 			run(t, h, "a")
@@ -87,7 +88,7 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	})
 }
 
-// trips returns the number of round trips of f.
+// trips returns the number of round trips that f causes.
 func trips(proxy *pgproxy.Proxy, f func()) int {
 	before := proxy.Counts().RoundTrips
 	f()

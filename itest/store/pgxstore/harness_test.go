@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scope returns the scope of the tests' marks.
+// scope returns the id under which the store keeps the markers of the tests' consumer and source.
 func (h *shop) scope(t testing.TB) int64 {
 	t.Helper()
 	n, err := h.Scope(t.Context(), "billing", "shop", 0)
@@ -26,7 +26,7 @@ func (h *shop) marks(t testing.TB, ids ...string) []store.Mark {
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// numbered returns the ids from first to before last.
+// numbered returns the ids from first to last-1.
 func numbered(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))
@@ -37,9 +37,9 @@ func numbered(first, last int) (ids []string) {
 // form is one of the ways in which handlers write.
 type form struct {
 	name string
-	// deliver applies the fresh messages of a batch and returns the result.
+	// deliver applies the new messages of a batch and returns the result of the commit.
 	deliver func(t testing.TB, h *shop, ids []string) store.Result
-	// deliverUnder commits with another context.
+	// deliverUnder does the same but commits with another context.
 	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result
 }
 
@@ -87,7 +87,7 @@ func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...st
 	return b.Commit(commit, store.Ending{})
 }
 
-// wantApplied checks that each of these messages has one effect and a marker.
+// wantApplied checks that each of these messages has exactly one effect and a marker.
 func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
 	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
@@ -98,7 +98,7 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	}
 }
 
-// wantNothing checks that nothing is left of these messages.
+// wantNothing checks that these messages have no effect and no marker.
 func (h *shop) wantNothing(t testing.TB, ids ...string) {
 	t.Helper()
 	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
@@ -109,7 +109,8 @@ func (h *shop) wantNothing(t testing.TB, ids ...string) {
 	}
 }
 
-// wantRefused checks that nothing was committed, the class, and which message is blamed.
+// wantRefused checks that nothing was committed, and checks the error class and the number of the message
+// that caused the error.
 func wantRefused(t testing.TB, r store.Result, class store.Class, culprit int) {
 	t.Helper()
 	if r.Outcome != store.NotCommitted || r.Class != class || r.Culprit != culprit || r.Err == nil {

@@ -24,7 +24,7 @@ func TestABatchThatHearsMuch(t *testing.T) {
 				return err
 			})
 		}
-		if _, err := b.Tx(0).Exec(t.Context(), "select 1"); err != nil { // the transaction continues
+		if _, err := b.Tx(0).Exec(t.Context(), "select 1"); err != nil { // the transaction still works
 			t.Fatal(err)
 		}
 		if class := b.(store.TxStatus).ClassifyHandler(t.Context(), last); class != store.ClassPermanent {

@@ -13,14 +13,14 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// listener is a store's consumer that receives notifications.
+// listener receives a consumer's notifications from a store.
 type listener struct {
 	heard chan struct{}
 	ended chan error
 	stop  context.CancelFunc
 }
 
-// listening starts a consumer's listener, and returns when it listens.
+// listening starts a listener for a consumer, and returns when the listener is connected.
 func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -31,7 +31,7 @@ func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	return l
 }
 
-// hears fails unless a notification arrives soon.
+// hears fails unless a notification arrives within the time limit.
 func (l *listener) hears(t *testing.T) {
 	t.Helper()
 	select {
@@ -43,7 +43,8 @@ func (l *listener) hears(t *testing.T) {
 	}
 }
 
-// silent fails if a notification arrived: notifications arrive in order.
+// silent fails if a notification arrived. Notifications arrive in order, so a later notification shows that
+// none is missing.
 func (l *listener) silent(t *testing.T) {
 	t.Helper()
 	select {
@@ -94,7 +95,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		search.hears(t)
 		search.silent(t)
 		billing.silent(t)
-		billing.stop() // if it held the connection, another one takes it over
+		billing.stop() // if billing's listener holds the shared connection, another listener takes the connection over
 		if err := <-billing.ended; err != nil {
 			t.Error(err)
 		}

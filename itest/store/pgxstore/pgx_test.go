@@ -1,5 +1,4 @@
-// Package pgxstore runs the suites of stores against pgxstore and PostgreSQL
-// servers.
+// Package pgxstore runs the suites of stores against pgxstore, with real PostgreSQL servers.
 package pgxstore
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// open opens a pool for the duration of the test, with changes to its settings.
+// open opens a pool for the duration of the test. change changes the pool's configuration.
 func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -37,20 +36,20 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 	return pool
 }
 
-// unnamed prevents pgx from preparing named statements.
+// unnamed configures pgx to use unnamed prepared statements.
 func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
 
-// plain sends arguments as text and does not ask for types.
+// plain configures pgx to send arguments as text and not to ask the server for types.
 func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
-// shop is a store in its own schema, with a table of effects without a unique key.
+// shop is a store in a schema of its own. Its table of effects has no unique key.
 type shop struct {
 	*pgxstore.Store
 	pool   *pgxpool.Pool
 	schema string
 }
 
-var schemas atomic.Int64 // numbers the schemas, so that a database serves many tests
+var schemas atomic.Int64 // the number in the name of the next schema; many tests share a database
 
 func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
@@ -71,7 +70,7 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
-// lent lends one shop after another to the cases of a suite.
+// lent lends shops to the cases of a suite. A shop is emptied and lent again.
 func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
 }
@@ -87,7 +86,7 @@ func emptied(t testing.TB, used *shop) *shop {
 	return h
 }
 
-// onPool returns the same shop with another pool.
+// onPool returns a shop on the same schema with another pool.
 func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
 	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
@@ -97,7 +96,7 @@ func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	return &shop{Store: store, pool: pool, schema: h.schema}
 }
 
-// in replaces in. by the schema's name.
+// in replaces "in." in the text by the schema's name.
 func (h *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
 }
@@ -129,10 +128,10 @@ func (h *shop) count(t testing.TB, name string) int {
 	return h.number(t, "select count(*) from in.effects where name = $1", []byte(name))
 }
 
-// sound checks what must be true after every test: no connection is held and no guard is left.
+// sound checks what must hold after every test: no connection is acquired and no guard row is left.
 func (h *shop) sound(t testing.TB) {
-	// The pool destroys a broken connection in a goroutine of its own and counts it as acquired until then. Thousands of
-	// cases run this check, so it polls every millisecond.
+	// The pool closes a broken connection in a goroutine, and counts the connection as acquired until then.
+	// The check polls every millisecond, because thousands of cases run it.
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); h.pool.Stat().AcquiredConns() != 0; <-look.C {

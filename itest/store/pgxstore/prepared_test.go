@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// preparing configures one connection that keeps few prepared statements.
+// preparing configures a pool with a single connection and a small cache of prepared statements.
 func preparing(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
 
 func TestPreparedStatements(t *testing.T) {
@@ -121,8 +121,8 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	}
 }
 
-// A server keeps a plan as long as no process analyzes its tables, and a plan that was made while a table had one page
-// reads the whole table.
+// A server keeps a plan until its tables are analyzed. A plan that was made while a table had one page reads
+// the whole table.
 func TestPlansOfTablesThatGrow(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t), preparing))
 	h.exec(t, "alter table in.semel_markers set (autovacuum_enabled = false)")
@@ -133,7 +133,7 @@ func TestPlansOfTablesThatGrow(t *testing.T) {
 			b.Rollback(t.Context())
 		}
 	}
-	// judging returns the plan of the prepared statement that looks for markers.
+	// judging returns the plan of the prepared statement that looks up markers.
 	judging := func() string {
 		t.Helper()
 		var name string

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere returns an error of a server that does not belong to the batch.
+// elsewhere returns a server error that comes from another connection than the batch's.
 func elsewhere(code string) error {
 	return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "refused"}
 }
@@ -24,7 +24,7 @@ func TestWhatACallbackReturnsIsItsRefusal(t *testing.T) {
 		name     string
 		read     func(pgx.Rows) error
 		class    store.Class
-		decision semel.Decision // 0 for no decision
+		decision semel.Decision // 0 means that no decision is expected
 	}{
 		{"of_another_database", func(pgx.Rows) error { return elsewhere("23514") }, store.ClassRetry, 0},
 		{"of_another_database_that_contends", func(pgx.Rows) error { return elsewhere("40001") }, store.ClassRetry, 0},

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// deliverReading queues an effect and reads the row that it returns.
+// deliverReading queues an insert of an effect and reads the row that the insert returns.
 func deliverReading(t testing.TB, h *shop, ids []string) store.Result {
 	t.Helper()
 	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
@@ -36,8 +36,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	}{{"named", func(*pgxpool.Config) {}}, {"unnamed", unnamed}, {"undescribed", plain}} {
 		h := newShop(t, open(t, proxy.DSN(), mode.change, alone))
 		for _, deliver := range []func(testing.TB, *shop, []string) store.Result{deliverDirect, deliverQueued, deliverReading} {
-			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares statements
-			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares statements for duplicates
+			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // the first delivery prepares the statements
+			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // the second delivery prepares the statements for duplicates
 			h.exec(t, "delete from in.semel_markers")
 		}
 		for _, c := range []struct {

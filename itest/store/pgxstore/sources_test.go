@@ -39,7 +39,7 @@ func TestRoundTripsOfManySources(t *testing.T) {
 			}
 			return proxy.Counts().RoundTrips
 		}
-		for _, first := range []string{"a", "b", "c"} { // prepares statements
+		for _, first := range []string{"a", "b", "c"} { // the first deliveries prepare the statements
 			accept(first, 200, 2)
 		}
 		one, many := accept("one", 200, 1), accept("many", 200, 200)

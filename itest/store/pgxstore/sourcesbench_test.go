@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// varied is a source of n messages that name this many sources in turn.
+// varied is a source of n messages. The messages name the given number of sources in turn.
 type varied struct{ n, sources, next int }
 
 func (s *varied) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
@@ -38,8 +38,8 @@ func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Del
 
 func (s *varied) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// BenchmarkSources receives messages into the inbox and applies them, from ten sources and from as many sources as
-// messages. SEMEL_BENCH_MESSAGES is the number of messages, by default 20,000.
+// BenchmarkSources receives messages into the inbox and applies them, once from ten sources and once from as
+// many sources as messages. SEMEL_BENCH_MESSAGES sets the number of messages; the default is 20,000.
 func BenchmarkSources(b *testing.B) {
 	n, err := strconv.Atoi(os.Getenv("SEMEL_BENCH_MESSAGES"))
 	if err != nil {

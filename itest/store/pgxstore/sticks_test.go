@@ -23,7 +23,8 @@ func TestACallbackThatSticks(t *testing.T) {
 		running, err := consumer.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 			q.ExecOne(h.in(insert), m.Body)
 			if string(m.Body) == "3" {
-				// The answer is larger than the read buffer, so cutting it off breaks the connection.
+				// The answer is larger than the read buffer. If the store stops reading it, the
+				// connection is broken.
 				q.Query("select repeat('x', 1000) from generate_series(1, 50000)").Do(func(pgx.Rows) error { <-release; return nil })
 			}
 			return nil
@@ -46,7 +47,7 @@ func TestACallbackThatSticks(t *testing.T) {
 			t.Errorf("message %s is told to be stuck", id)
 		}
 		open := 1
-		for open > 0 { // the server ends the connections that were cut off
+		for open > 0 { // wait until the server has closed these connections
 			if err := straight.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`).Scan(&open); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestACallbackThatSticks(t *testing.T) {
 	})
 }
 
-// stuckTo sends the ids of messages whose handler or callback blocks.
+// stuckTo receives the id of each message whose handler or callback blocks.
 type stuckTo chan string
 
 func (s stuckTo) Observe(e semel.Event) {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// told contains the events of a consumer, by kind.
+// told has the events of a consumer by kind.
 type told struct {
 	mu     sync.Mutex
 	events map[semel.EventKind]int
@@ -39,7 +39,7 @@ func (o *told) of(kind semel.EventKind) int {
 	return o.events[kind]
 }
 
-// work runs a consumer with one worker until all messages are settled.
+// work runs a consumer with one worker until all messages are acknowledged or parked.
 func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
 	t.Helper()
 	inlet := workload.NewInlet()
@@ -67,7 +67,7 @@ func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Conte
 	return running.Counts(), observer
 }
 
-// slow queues an effect that takes this long on the server.
+// slow queues an effect that takes `seconds` on the server.
 func (h *shop) slow(seconds string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
 	return func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		q.ExecOne(h.in("insert into in.effects select $1 from pg_sleep($2::float8)"), m.Body, seconds)
@@ -133,7 +133,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 			return b.Commit(t.Context(), store.Ending{})
 		}
 		wantCommitted(t, batch(0, 500, insert))
-		wantCommitted(t, batch(500, 600, "insert into in.effects select $1 from pg_sleep(0.05)")) // 100 are answered after 5 s
+		wantCommitted(t, batch(500, 600, "insert into in.effects select $1 from pg_sleep(0.05)")) // 100 statements that together take 5 s
 		wantCommitted(t, batch(600, 1100, insert))
 		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))
 		t.Cleanup(rule.Remove)

@@ -18,10 +18,10 @@ import (
 // queries is a tracer that traces queries and prepared statements.
 type queries struct {
 	mutex    sync.Mutex
-	ended    []string // guarded by mutex: first words, with the tag or the error
-	prepared []string // guarded by mutex: texts
+	ended    []string // guarded by mutex: the first words of each ended statement, with the command tag or the error
+	prepared []string // guarded by mutex: the texts of prepared statements
 	open     int      // guarded by mutex
-	strays   int      // guarded by mutex: ends without the context of their beginning
+	strays   int      // guarded by mutex: number of ends that were traced without the context of their beginning
 }
 
 type sent struct{}
@@ -35,7 +35,7 @@ func (q *queries) note(list *[]string, open int, text string) {
 	}
 }
 
-// asTold returns the first words of a statement, and how it ended.
+// asTold returns the first words of a statement, followed by its command tag or error.
 func asTold(sql string, tag fmt.Stringer, err error) string {
 	words := strings.Fields(sql)
 	text := strings.Join(words[:min(2, len(words))], " ")
@@ -76,7 +76,7 @@ func (q *queries) TracePrepareEnd(ctx context.Context, _ *pgx.Conn, data pgx.Tra
 // batches is a tracer that also traces batches.
 type batches struct {
 	queries
-	sizes []int // guarded by mutex: of batches
+	sizes []int // guarded by mutex: number of statements in each batch
 	seen  []string
 }
 
@@ -103,7 +103,7 @@ func (b *batches) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 
 func (q *queries) forget() { q.ended, q.prepared = nil, nil }
 
-// traced gives connections a tracer; tracer opens a pool with a tracer.
+// traced configures a pool with a tracer.
 func traced(t pgx.QueryTracer) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.Tracer = t }
 }
@@ -123,7 +123,8 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 	t.Run("queries", func(t *testing.T) {
 		var seen queries
 		h := newShop(t, open(t, services.Postgres(t), tracer(&seen)))
-		wantCommitted(t, deliverQueued(t, h, []string{"0"})) // creates the scope and prepares statements
+		// the first delivery registers the consumer's source and prepares the statements
+		wantCommitted(t, deliverQueued(t, h, []string{"0"}))
 		seen.forget()
 		t.Run("marks_and_queued_statements_once_each", func(t *testing.T) {
 			wantCommitted(t, deliverQueued(t, h, []string{"1", "2"}))

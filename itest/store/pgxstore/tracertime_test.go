@@ -14,9 +14,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// doing is a tracer of queries and prepared statements that calls a function on each.
+// doing is a tracer of queries and prepared statements that calls a function for each.
 type doing struct {
-	do func(call string) // nil: nothing; set while no batch is open
+	do func(call string) // may be nil; set only while no batch is open
 }
 
 func (d *doing) is(call string) {
@@ -57,7 +57,7 @@ func (d *doingBatches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchE
 	d.is("batch end")
 }
 
-// tracing is a kind of tracer with the calls that it gets.
+// tracing is a kind of tracer, with the names of the calls that pgx makes to it.
 type tracing struct {
 	name  string
 	calls []string
@@ -116,7 +116,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 			for _, call := range k.calls {
 				t.Run("at_"+strings.ReplaceAll(call, " ", "_")+"_and_is_left_alone_until_the_next", func(t *testing.T) {
 					calls := 0
-					h.marks(t, call) // the tables' own statements are traced by pgx
+					h.marks(t, call) // pgx also traces the store's own statements
 					d.do = func(c string) {
 						if c == call {
 							calls++

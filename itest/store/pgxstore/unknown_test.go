@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// cutting returns a shop whose connections go through a proxy, and one that connects directly to the same tables.
+// cutting returns two shops on the same tables. The connections of `through` go through the proxy, and those
+// of `straight` do not.
 func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
 	t.Helper()
 	dsn := services.Postgres(t)

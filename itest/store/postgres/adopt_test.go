@@ -9,12 +9,13 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// anySource is a table of processed messages for ids up to 2,000 bytes, of any source.
+// anySource is the user's own table of processed messages. Its ids have up to 2,000 bytes, and a column has
+// the source.
 var anySource = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id", SourceColumn: "origin", AtColumn: "processed_at"}
 
 const makeAnySource = `create table if not exists in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
 
-// adopt makes the shop's store also write its markers to a table.
+// adopt makes the shop's store also write its markers to the user's own table.
 func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
 	t.Helper()
 	a.Table = s.in(a.Table)

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// simple is the smallest table of processed messages.
+// simple is the simplest table of processed messages: it has only a column for the id.
 var simple = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id"}
 
 const makeSimple = `create table in.processed (message_id text primary key, processed_at timestamptz default now())`
@@ -28,7 +28,7 @@ func newSimple(t testing.TB, db *sql.DB) *shop {
 	return s.adopt(t, simple)
 }
 
-// processed returns how many rows the table has for an id.
+// processed returns how many rows the table of processed messages has for an id.
 func (s *shop) processed(t testing.TB, id string) int {
 	t.Helper()
 	return one[int](t, s.db, s.in("select count(*) from in.processed where message_id = $1"), id)
@@ -63,7 +63,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a := simple
 		a.ID = "the Id"
 		s.adopt(t, a)
-		for range 2 { // the second time the marker exists
+		for range 2 { // in the second run the marker exists
 			if v := s.verdict(t, old.id); !v.Already(store.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
@@ -80,7 +80,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// delivered commits a batch whatever its verdicts.
+// delivered commits a batch, whatever the verdicts are.
 func (s *shop) delivered(t testing.TB, ids ...string) {
 	t.Helper()
 	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != store.Committed {
@@ -121,8 +121,8 @@ func newRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// noRows: trimmed, parked and rolled back messages leave the table unchanged, even if the old code has inserted a row in
-// the meantime.
+// noRows checks that trimmed, parked and rolled back messages leave the user's table unchanged, even if the
+// old code has inserted a row in the meantime.
 func noRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
@@ -167,7 +167,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	s.exec(t, "insert into in.processed values ('second')") // by the old code, in the meantime
+	s.exec(t, "insert into in.processed values ('second')") // the old code inserts a row in the meantime
 	stored, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
@@ -190,7 +190,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	s.wants(t, "second", 0, 1)
 }
 
-// unfit runs messages with unusable ids through a consumer.
+// unfit makes a consumer process messages with unusable ids.
 func unfit(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.processed (message_id uuid primary key)")
@@ -238,7 +238,8 @@ func noPrint(t *testing.T, db *sql.DB) {
 	}
 }
 
-// byIndex: an expression with another collation than the column's would be compared without the index.
+// byIndex checks that the store finds rows with the index of the user's table. If an expression had another
+// collation than the column, the server could not use the index.
 func byIndex(t *testing.T, db *sql.DB) {
 	for _, kind := range []string{"text", `text collate "und-x-icu"`, "varchar(40)", "uuid", "bytea", "bigint"} {
 		s := newShop(t, db, sqlstore.Options{})
@@ -258,7 +259,7 @@ func byIndex(t *testing.T, db *sql.DB) {
 	}
 }
 
-// plan returns the server's plan for a statement of marks whose ids are UUIDs.
+// plan returns the server's plan for a statement about markers with UUIDs as ids.
 func (s *shop) plan(t *testing.T, statement, scope string) string {
 	t.Helper()
 	return plan(t, s.db, "explain "+statement, "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")

@@ -24,7 +24,8 @@ func TestRivalsForAnAdoptedTable(t *testing.T) {
 	t.Run("J2_two_consumers_and_the_old_code_have_one_effect_a_message", func(t *testing.T) { bothEngines(t, db) })
 }
 
-// byHand does what consumers with such a table do: it writes a row and the effect in one transaction.
+// byHand does what a consumer without Semel does with such a table: it writes a row and the effect in one
+// transaction.
 func (s *shop) byHand(ctx context.Context, id string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -147,7 +148,7 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	}
 }
 
-// bare returns a store on the shop's tables that has adopted no table.
+// bare returns a store on the shop's tables that does not use the user's table.
 func (s *shop) bare(t testing.TB) *sqlstore.Store {
 	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
 }
@@ -192,7 +193,7 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	}
 }
 
-// consumer returns a consumer with its own adopted store.
+// consumer returns a consumer with a store of its own that also writes to the user's table.
 func (s *shop) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
 	t.Helper()
 	store, err := s.bare(t).Adopt(t.Context(), s.named(simple))
@@ -209,7 +210,7 @@ func (s *shop) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
 	return running
 }
 
-// process delivers a message until it is settled.
+// process delivers a message until the consumer acknowledges it.
 func process(t *testing.T, consumer *consumer.Consumer[*sql.Tx], id string) {
 	m := &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(`{}`)}
 	for {

@@ -76,7 +76,7 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 		for _, role := range []string{"owner", "service"} {
 			s := newShop(t, db, sqlstore.Options{})
 			store := s.store
-			if role == "service" { // it writes acts and may not read their sequence
+			if role == "service" { // the role inserts changes but must not read their sequence
 				store = bare(t, worker(t, dsn, fmt.Sprintf("grant usage on schema %[1]q to worker; grant select, insert on all tables in schema %[1]q to worker; "+
 					"grant update on %[1]q.semel_seal_end to worker", s.schema)), sqlstore.Options{Schema: s.schema})
 			}
@@ -110,7 +110,8 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 	})
 }
 
-// waits collects the lock waits of connections. The server logs each wait that is longer than a millisecond.
+// waits collects the lock waits of connections from the server's log. The server logs each wait that is
+// longer than a millisecond.
 type waits struct {
 	mu   sync.Mutex
 	told []string
@@ -136,7 +137,7 @@ func (w *waits) open(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// A consumer marks and applies batches while eight operators act and two processes seal.
+// A consumer applies batches while eight operators change rows and two processes seal the log of changes.
 func TestActsCostAConsumerNoLockWait(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)

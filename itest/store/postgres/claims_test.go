@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waitingRows creates many waiting rows of two consumers, and as many finished ones.
+// waitingRows creates many waiting rows of two consumers, and the same number of finished rows.
 const waitingRows = `insert into in.semel_inbox (revision, scope, consumer, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, due_at, started, finished, repeated, first_error, last_error)
 select 1, s.number, s.consumer, ('\x00'::bytea || n::text::bytea), '', 0, false,
@@ -46,7 +46,8 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, table := range []string{"inbox", "markers"} { // so that no process creates them in the meantime
+		// without autovacuum, no process creates statistics of the tables during the test
+		for _, table := range []string{"inbox", "markers"} {
 			s.exec(t, "alter table in.semel_"+table+" set (autovacuum_enabled = false)")
 		}
 		s.findsByNumber(t, db)
@@ -56,8 +57,8 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 	})
 }
 
-// findsByNumber checks the plans of the statements for claims: each row is found by its number, and its marker by its
-// identity.
+// findsByNumber checks the plans of the statements for claims. The server must find each row by its number
+// and each marker by its identity.
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}
@@ -81,7 +82,8 @@ func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	}
 }
 
-// keptPlan returns the plan that a connection keeps for a statement, for all arguments.
+// keptPlan returns the generic plan that a connection keeps for a statement, which does not depend on the
+// arguments.
 func keptPlan(t *testing.T, db *sql.DB, statement string, args ...any) string {
 	t.Helper()
 	c, err := db.Conn(t.Context())

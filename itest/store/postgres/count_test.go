@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counting returns a database with one connection whose round trips are counted.
+// counting returns a database with a single connection, and the proxy that counts its round trips.
 func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 	t.Helper()
 	p := pgproxy.Start(t, services.Postgres(t))
@@ -23,7 +23,7 @@ func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without this option the driver pings a connection that was unused for a second.
+	// By default the driver pings a connection that was unused for a second.
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	db := stdlib.OpenDB(*config, never)
 	t.Cleanup(func() { _ = db.Close() })
@@ -37,7 +37,7 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	row := store.Row{Mark: 1, State: store.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
-		first, last int // ids; those below the highest so far are duplicates
+		first, last int // range of ids; an id below the highest id so far is a duplicate
 		options     store.TxOptions
 		ending      store.Ending
 		want        int
@@ -78,8 +78,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	}
 }
 
-// A slice of the reaper is BEGIN with its lock, the lock timeout, the policy with the table of days, rows, markers,
-// bodies, COMMIT.
+// A call of the reaper has these round trips: BEGIN with its lock, the lock timeout, the policy with the
+// table of partitions, rows, markers, bodies, COMMIT.
 func TestRoundTripsOfASlice(t *testing.T) {
 	const slice = 8
 	p, db := counting(t)
@@ -88,7 +88,7 @@ func TestRoundTripsOfASlice(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := store.ReapMark{}
-	for _, want := range []int{0, slice, slice} { // preparing is not counted
+	for _, want := range []int{0, slice, slice} { // the first call prepares the statements, so its round trips do not count
 		p.ResetCounts()
 		r, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 500, After: next})
 		if err != nil || r.Next.Done {

@@ -32,8 +32,8 @@ func (s *shop) dated(t testing.TB, back int) *shop {
 	return s
 }
 
-// anyDay replaces the daily partitions by one partition for all ids, so that cases with their own ids run with the
-// statements of daily partitions.
+// anyDay replaces the daily partitions by one partition for all ids. Cases with ids of their own then run
+// with the statements of daily partitions.
 func (s *shop) anyDay(t testing.TB) *shop {
 	t.Helper()
 	s.dated(t, 0)
@@ -45,7 +45,7 @@ func (s *shop) anyDay(t testing.TB) *shop {
 	return s
 }
 
-// partitions returns the daily partitions.
+// partitions returns the names of the daily partitions.
 func (s *shop) partitions(t testing.TB) []string {
 	t.Helper()
 	rows, err := s.db.Query(s.in(`select i.inhrelid::regclass::text from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass
@@ -65,7 +65,7 @@ and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' order by 1`))
 	return all
 }
 
-// dayStart returns the start, in UTC, of the day that is this number of days from today.
+// dayStart returns the start, in UTC, of the day that is `days` days after today.
 func dayStart(days int) time.Time {
 	return time.Now().UTC().Truncate(aDay).Add(time.Duration(days) * aDay)
 }
@@ -92,7 +92,7 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	})
 }
 
-// ends marks ids, commits the fresh ones, and returns the verdicts.
+// ends processes ids, commits the new ones with the outcome `as`, and returns the verdicts.
 func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
@@ -128,10 +128,10 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// kept returns the store as the reaper uses it.
+// kept returns the store with the interface that the reaper uses.
 func (s *shop) kept() store.Reaper { return s.store }
 
-// retained saves a policy of the consumer that keeps markers for this time.
+// retained stores a retention for the consumer.
 func (s *shop) retained(t testing.TB, keep time.Duration) {
 	t.Helper()
 	if err := s.kept().Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {
@@ -139,7 +139,7 @@ func (s *shop) retained(t testing.TB, keep time.Duration) {
 	}
 }
 
-// pass advances and reaps once.
+// pass lets the reaper advance its low-water mark and make one pass.
 func (s *shop) pass(t testing.TB) store.Reaped {
 	t.Helper()
 	if err := s.kept().Progressed(t.Context(), "billing", nil); err != nil {
@@ -174,7 +174,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_T19_uniqueness_does_not_end_at_the_border_of_a_day", func(t *testing.T) {
 		s := open(t, 2)
 		for day := -2; day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // an id with another time is another id
+			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // the time is a part of the id, so this is a new message
 		}
 		id := uuid(3, 7)
 		s.ends(t, store.Parked, id)
@@ -193,7 +193,8 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 		s := open(t, 0)
 		id := uuid(5, 1)
 		s.ends(t, store.Parked, id)
-		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)") // prevents no partition
+		// an unrelated partition must not prevent the creation of further partitions
+		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)")
 		s.exec(t, "update in.semel_dated set high = '\\x02'")
 		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
 	})
@@ -265,7 +266,8 @@ func TestADayIsDropped(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		// Between the low-water mark and the drop, for example after a kill, ids of the day are not fresh.
+		// After the low-water mark has passed a day and before its partition is dropped, for example after
+		// a kill, ids of this day are not new.
 		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1), uuid(-4, 2)), isApplied, isOld)
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the next pass removed %+v", r)
@@ -313,7 +315,7 @@ func TestADayIsDropped(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		wantVerdicts(t, s.ends(t, store.Applied, uuid(1, 1)), isFresh)
-		s.retained(t, 2*aDay) // creates no other partition in its place
+		s.retained(t, 2*aDay) // the reaper must not create another partition instead
 		day := time.Now().UTC().Truncate(aDay)
 		s.exec(t, fmt.Sprintf("alter table in.semel_markers_1 attach partition %s for values from (in.semel_day_bound('uuidv7', '%s')) to (in.semel_day_bound('uuidv7', '%s'))", name, day.Format("2006-01-02"), day.Add(aDay).Format("2006-01-02")))
 		if err := s.store.Check(t.Context()); err != nil {
@@ -323,7 +325,7 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("trap_T63_while_four_workers_consume", func(t *testing.T) { s := open(t, 30); s.droppedUnderLoad(t) })
 }
 
-// droppedUnderLoad drops days while other processes mark, and checks that none fails.
+// droppedUnderLoad drops partitions while other processes write markers, and checks that no write fails.
 func (s *shop) droppedUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	var workers sync.WaitGroup

@@ -43,7 +43,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		}
 	})
 	t.Run("K13_what_is_known_of_an_id_is_told_by_the_store_of_all", func(t *testing.T) {
-		aside := uuid(-40, 7) // of a day that is not kept
+		aside := uuid(-40, 7) // id of a day whose partition was dropped
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", aside)
 		marks[0].As = store.Parked
 		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
@@ -82,7 +82,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		if err := other.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: aDay}); !errors.Is(err, semel.ErrState) {
 			t.Errorf("it keeps another retention: %v", err)
 		}
-		for _, keep := range []time.Duration{0, 5 * aDay} { // a policy without days, unlimited or not
+		for _, keep := range []time.Duration{0, 5 * aDay} { // a retention for a table without daily partitions: unlimited and limited
 			c, err := consumer.New(other, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, consumer.Config{
 				Name: "billing", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Retention: consumer.RetentionPolicy{Keep: keep}})
 			if err != nil {
@@ -139,7 +139,7 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 		if err != nil || len(moved) != 3 {
 			t.Fatal(moved, err)
 		}
-		for _, r := range moved { // a row that lost its marker could not be retried
+		for _, r := range moved { // a row without its marker could not be retried
 			if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, r.Seen())...); err != nil {
 				t.Errorf("%s: %v", r.Key.ID, err)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// rowOf writes a row of a marker that was changed this long ago.
+// rowOf inserts an inbox row for a marker. The row was changed `ago` before now.
 func (s *shop) rowOf(t *testing.T, state, conflict, ago string) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
@@ -122,7 +122,8 @@ func TestWhatStandsAside(t *testing.T) {
 		}
 		past, present, gone := uuid(-3650, 1), uuid(0, 1), uuid(-2, 1)
 		s.ends(t, store.Applied, gone)
-		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)") // and its partition still exists
+		// the partition still exists
+		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)")
 		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
 			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision12{}).Aside,
 				[]int64{scope}, [][]byte{key(id)}, []int16{int16(store.Parked)}, []int16{0}, [][]byte{nil}, [][]byte{nil})
@@ -236,7 +237,7 @@ func TestWhoReapsDays(t *testing.T) {
 		}
 		defer func() { _ = other.Rollback() }()
 		statements := sqlstore.DatedStatements(s.store, sqlform.Revision12{})
-		rows, err := other.QueryContext(t.Context(), statements.Impatience) // as a process that drops
+		rows, err := other.QueryContext(t.Context(), statements.Impatience) // with the same setting as a process that drops partitions
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// minute moves the times of sent intents back by a minute.
+// minute moves the times of sent intents one minute back.
 func (s *shop) minute(t testing.TB) {
 	t.Helper()
 	s.exec(t, "update in.semel_inbox set processed_at = processed_at - interval '61 seconds'")
@@ -46,7 +46,8 @@ func TestTheIndexOfCauses(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})
 		for _, broken := range []string{
 			"drop index in.semel_inbox_cause",
-			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_cause'::regclass", // as after an interrupted build
+			// as after a build of the index that was interrupted
+			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_cause'::regclass",
 		} {
 			s.exec(t, broken)
 			if _, err := s.store.Emit(t.Context(), admin.EmitOptions{}); err == nil || !strings.Contains(err.Error(), "semel migrate up") {

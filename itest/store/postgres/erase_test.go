@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Each row of each table of the schema is searched, in every column.
+// The test searches every column of each row in each table of the schema.
 func TestNothingIsLeftInTheTables(t *testing.T) {
 	db := fresh(t)
 	sqlsuite.NothingIsLeft(t, func(t testing.TB) sqlsuite.Personal {
@@ -24,7 +24,7 @@ func TestNothingIsLeftInTheTables(t *testing.T) {
 	})
 }
 
-// tablesWith returns the tables of a schema that have a row with one of these forms.
+// tablesWith returns the tables of a schema in which a row contains one of these forms of a word.
 func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []string {
 	t.Helper()
 	return sqlsuite.TablesWith(t, schema, forms, func(query string, args ...any) (texts []string) {
@@ -47,7 +47,7 @@ func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []strin
 	})
 }
 
-// A backup made after an erasure contains nothing of the erased messages.
+// A backup that is made after an erasure contains no data of the erased messages.
 func TestNothingIsLeftInADump(t *testing.T) {
 	dsn := services.Postgres(t)
 	db := openDB(t, dsn)
@@ -62,7 +62,7 @@ func TestNothingIsLeftInADump(t *testing.T) {
 	})
 }
 
-// Rows that another transaction has locked are left at once, and the rest is erased.
+// An erasure does not wait for rows that another transaction has locked. It erases all other rows.
 func TestAnErasureWaitsForNobody(t *testing.T) {
 	t.Run("P4_a_row_that_is_locked_is_left_as_busy", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})

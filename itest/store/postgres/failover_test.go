@@ -14,7 +14,7 @@ func TestAServerThatComesBackWithoutItsLastScopes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A standby takes over that lacks the scope and the position of its sequence.
+		// The standby that takes over lacks the source's row and the position of its sequence.
 		s.exec(t, "delete from in.semel_scopes")
 		s.exec(t, "insert into in.semel_scopes (number, consumer, source, generation) overriding system value values ($1, 'billing', '/b', 0)", before)
 		_, err = s.db.ExecContext(t.Context(), "select pg_terminate_backend(pg_backend_pid())")

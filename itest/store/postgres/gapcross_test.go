@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// gapped parks version 3 of a stream for its gap, and a conflict of its identity. It returns the mark of the missing
-// version, and the conflict's row.
+// gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. It
+// returns the mark of the missing version and the row of the conflict.
 func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")
@@ -55,7 +55,8 @@ func rowsOf(t *testing.T, s *shop) []store.StoredRow {
 	return rows
 }
 
-// A conflict is retried, uncommitted, while the first content is freed from its gap, and the other way around.
+// A conflict is retried in an open transaction while the end of a gap frees the first content, and the other
+// way around.
 func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 	ctx := t.Context()
 	act := store.Act{Verb: "retry", Who: "test"}
@@ -88,7 +89,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		}
 		said := [2]chan error{make(chan error, 1), make(chan error, 1)}
 		go func() { said[0] <- first(s, missing, conflict) }()
-		s.waits(t, 1) // it has done all but its last statement
+		s.waits(t, 1) // the transaction has done everything except its last statement
 		go func() { said[1] <- second(s, missing, conflict) }()
 		s.waits(t, 2)
 		if err := holder.Rollback(); err != nil {

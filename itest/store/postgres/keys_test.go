@@ -76,7 +76,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 	})
 }
 
-// waitsForLock returns when a transaction waits for another one.
+// waitsForLock returns when a transaction waits for the lock of another transaction.
 func (s *shop) waitsForLock(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); storetest.RealTime(t, 10*time.Millisecond) {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// aLongLine creates many rows behind the first of one line, and a thousand other rows.
+// aLongLine creates many rows that wait behind the first row of one lane, and a thousand other rows.
 var aLongLine = []string{
 	`insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error, line, place)

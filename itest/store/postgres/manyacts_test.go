@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// sent counts statements, including BEGIN and COMMIT.
+// sent counts the statements of a connection, including BEGIN and COMMIT.
 type sent struct{ n atomic.Int64 }
 
 func (s *sent) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// muteConn is a connection that does not report the state of its transaction.
+// muteConn is a connection that does not report whether it is in a transaction.
 type muteConn struct{ conn *stdlib.Conn }
 
 func (m muteConn) Prepare(query string) (driver.Stmt, error) { return m.conn.Prepare(query) }
@@ -36,7 +36,7 @@ func (m muteConn) QueryContext(ctx context.Context, query string, args []driver.
 
 func (m muteConn) CheckNamedValue(v *driver.NamedValue) error { return m.conn.CheckNamedValue(v) }
 
-// mute opens such connections.
+// mute opens connections of type muteConn.
 type mute struct{ driver.Connector }
 
 func (m mute) Connect(ctx context.Context) (driver.Conn, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// asNewer allows outcomes and states of a newer release in the tables.
+// asNewer changes the constraints of the tables so that they accept outcomes and states of a newer release.
 func (s *shop) asNewer(t *testing.T) {
 	s.exec(t, "alter table in.semel_markers drop constraint if exists known_outcomes")
 	s.exec(t, "alter table in.semel_inbox drop constraint if exists known_states")
@@ -57,7 +57,8 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 	})
 }
 
-// heldAmongOthers gives a consumer the message "held" among others, until the newer release has ended it as applied.
+// heldAmongOthers delivers the message "held" among other messages to a consumer. The marker of "held" has an
+// outcome of a newer release until that release records the outcome applied.
 func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
 	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)

@@ -51,7 +51,7 @@ func TestAServerThatCannotWork(t *testing.T) {
 		u, _ := url.Parse(dsn)
 		u.Path = "/nowhere"
 		_, err = begin(u.String())
-		s.is(t, err, store.ClassDown, "names a database")
+		s.is(t, err, store.ClassDown, "the database in the connection string does not exist")
 	})
 }
 

@@ -19,13 +19,14 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// openDB opens a database with pgx for the duration of the test. Options are appended to the connection string.
+// openDB opens a database with the driver pgx for the duration of the test. The options are appended to the
+// connection string.
 func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 	t.Helper()
 	return openTraced(t, strings.Join(append([]string{dsn}, options...), "&"), nil)
 }
 
-// openTraced is openDB with a tracer of its connections.
+// openTraced does the same as openDB and adds a tracer to the connections.
 func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	t.Helper()
 	config, err := pgx.ParseConfig(dsn)
@@ -39,7 +40,7 @@ func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	return db
 }
 
-// fresh returns an empty database of its own.
+// fresh creates an empty database and opens it.
 func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
 	dsn := services.Postgres(t)
@@ -56,7 +57,7 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	return s
 }
 
-// migrated returns a store whose schema exists.
+// migrated returns a store whose tables exist.
 func migrated(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	t.Helper()
 	s := bare(t, db, o)
@@ -76,7 +77,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// one returns the value of a query.
+// one returns the value of a query that returns a single value.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
@@ -85,9 +86,9 @@ func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	return v
 }
 
-var schemas atomic.Int64 // numbers the schemas, so that a database serves many tests
+var schemas atomic.Int64 // the number in the name of the next schema; many tests share a database
 
-// shop is a store in its own schema, with a table of effects without a unique key.
+// shop is a store in a schema of its own. Its table of effects has no unique key.
 type shop struct {
 	storetest.Instance[*sql.Tx]
 	db     *sql.DB
@@ -103,7 +104,7 @@ func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	return s
 }
 
-// lent lends one shop after another to the cases of a suite.
+// lent lends shops to the cases of a suite. A shop is emptied and lent again.
 func lent(db *sql.DB) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, db, sqlstore.Options{}) }, Empty: emptied}
 }
@@ -138,7 +139,7 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 	return s
 }
 
-// in replaces in. by the schema's name.
+// in replaces "in." in the text by the schema's name.
 func (s *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
 }
@@ -155,9 +156,9 @@ func (s *shop) execAll(t testing.TB, statements []string) {
 	}
 }
 
-// sound checks what must be true after every test: no connection is held and no guard is left.
+// sound checks what must hold after every test: no connection is in use and no guard row is left.
 func (s *shop) sound(t testing.TB) {
-	for range 100 { // database/sql returns a connection with a cancelled query a moment later
+	for range 100 { // database/sql returns a connection whose query was cancelled with a delay
 		if s.db.Stats().InUse == 0 {
 			break
 		}
@@ -203,26 +204,26 @@ func (s *shop) begin(t testing.TB, o store.TxOptions, marks []store.Mark) (store
 	return sqlsuite.Begin(t, s.Store, o, marks)
 }
 
-// attempt runs one batch with an effect for each fresh mark.
+// attempt runs one batch that writes an effect for each new mark.
 func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
 	t.Helper()
 	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
 	return r, err
 }
 
-// works checks that the marks are applied once after the fault has ended.
+// works checks, after the end of a fault, that a new attempt applies the marks once.
 func (s *shop) works(t testing.TB, marks []store.Mark) {
 	t.Helper()
 	sqlsuite.Works(t, s.Instance, marks)
 }
 
-// is checks an error's class and text.
+// is checks the class and the text of an error.
 func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
 	t.Helper()
 	sqlsuite.Is(t, s.Store, err, class, says)
 }
 
-// until waits for a condition on the server.
+// until waits until the condition is true in the database.
 func until(t testing.TB, db *sql.DB, condition string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -16,24 +16,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// placeholders are replaced by Semel before it sends a statement.
+// placeholders stand in the statements; Semel replaces them before it sends a statement.
 var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1", "{busy}", " skip locked")
 
-// unprepared lists parts of other statements, and statements that PostgreSQL does not prepare: they call no operators.
+// unprepared lists texts that are parts of other statements, and statements that PostgreSQL cannot prepare.
+// These statements call no operators.
 var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": true, "Cutoff": true, "Due": true, "ExecOne": true, "Inbox": true, "Index": true, "IndexCauses": true,
 	"IndexDue": true, "IndexLow": true, "LeaseEnds": true, "Markers": true, "Migrations": true, "Owned": true, "Part": true, "Reaper": true, "RowColumns": true, "RowEnds": true, "RowFreed": true, "SeedFirst": true, "SeedNext": true, "StreamFreed": true,
 	"Unindex": true, "UnindexCauses": true, "UnindexDue": true, "UnindexLow": true, "Vacuum": true, "Writing": true,
 	"AttachDay": true, "ByTime": true, "Create": true, "CreateAside": true, "CreateDay": true, "CreateReadable": true, "DropDay": true, "Fence": true, "HoldOff": true, "LockTable": true,
 	"NoMoreByTime": true, "RenameDay": true, "StandIn": true, "TakeName": true}
 
-// terminator matches the semicolon at the end of a statement, and the comments that follow the semicolon.
+// terminator matches the semicolon at the end of a statement and any comments after the semicolon.
 var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 
-// exactOwn are Semel's functions.
+// exactOwn lists Semel's own functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// resolved returns the objects that PostgreSQL chose for a statement, except built-in ones and those of Semel's schema:
-// it records them for a function whose body is the statement.
+// resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects of
+// Semel's schema. resolved reads them from the catalogue, where PostgreSQL records them for a function whose
+// body is the statement.
 func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()
 	tx, err := db.Begin()
@@ -91,8 +93,8 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 	}
 }
 
-// beside creates Semel's tables in a database with foreign functions and operators, and opens a store whose search_path
-// finds those.
+// beside creates Semel's tables in a database that also has a user's functions and operators. The search_path
+// of the returned store finds the user's objects too.
 func beside(t *testing.T, dsn string) (*sql.DB, *shop) {
 	t.Helper()
 	db := openDB(t, dsn, "default_query_exec_mode=exec")
@@ -115,7 +117,7 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			days, all := *sqlstore.DatedStatements(own, sqlform.Revision12{}), sqlstore.Statements(own, sqlform.Revision12{})
-			days.Look, days.Reap = all.Look, all.Reap // without the parts that are inserted into them
+			days.Look, days.Reap = all.Look, all.Reap // without the texts that are inserted into other statements
 			resolve(t, db, &days)
 			s.nothingKept(t)
 		}
@@ -151,8 +153,8 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 	})
 }
 
-// movesResolve checks the statements of a move between its begin and its end, and ends it beside the objects of the
-// other schema.
+// movesResolve checks the statements of a move to daily partitions while the move is in progress. Then it
+// ends the move.
 func movesResolve(t *testing.T, dsn string) {
 	db, s := beside(t, dsn)
 	s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2))
@@ -190,7 +192,8 @@ func movesResolve(t *testing.T, dsn string) {
 	s.pass(t)
 }
 
-// nothingKept checks that no view, default, constraint or index of Semel's schema calls an object of the other schema.
+// nothingKept checks that no view, default, constraint or index of Semel's schema calls an object of the
+// user's schema.
 func (s *shop) nothingKept(t *testing.T) {
 	t.Helper()
 	n := one[int](t, s.db, `select count(*) from pg_catalog.pg_depend d, pg_catalog.pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) i

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// results applies messages that keep results.
+// results applies messages and stores a result for each.
 func (s *shop) results(t *testing.T, ids ...string) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
@@ -35,7 +35,7 @@ func (s *shop) hasResults(t *testing.T, want int) {
 	}
 }
 
-// many returns ids of one day.
+// many returns n ids of one day.
 func many(days, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, uuid(days, i))
@@ -48,7 +48,7 @@ func TestResultsGoWithTheirMarkers(t *testing.T) {
 	t.Run("C12_H3_with_the_days_that_are_dropped", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 6)
 		s.retained(t, 2*aDay)
-		s.results(t, append(many(-4, 250), uuid(-1, 1), uuid(400, 2))...) // the last one is in the partition for other days
+		s.results(t, append(many(-4, 250), uuid(-1, 1), uuid(400, 2))...) // the last id lies in the partition for all other days
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the pass removed %+v", r)
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oldMarkers creates markers of a year, one in a thousand parked with its row, and as many of another consumer.
+// oldMarkers creates the markers of a year, and as many for another consumer. One marker in a thousand
+// belongs to a parked row.
 var oldMarkers = []string{
 	`insert into in.semel_markers (scope, id, outcome, version, at)
 select (select number from in.semel_scopes where consumer = case n % 2 when 0 then 'billing'::bytea else 'audit'::bytea end),
@@ -28,7 +29,7 @@ from in.semel_markers where outcome = 3`,
 	"analyze in.semel_markers", "analyze in.semel_inbox",
 }
 
-// keeping returns a shop whose consumer billing keeps its markers for this time, and has just made progress.
+// keeping returns a shop whose consumer "billing" has this retention and has just made progress.
 func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	t.Helper()
 	s := newShop(t, db, sqlstore.Options{})
@@ -46,7 +47,7 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	return s
 }
 
-// left returns how many markers a consumer has.
+// left returns the number of markers of a consumer.
 func (s *shop) left(t *testing.T, consumer string) (n int) {
 	t.Helper()
 	err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)
@@ -58,7 +59,8 @@ func (s *shop) left(t *testing.T, consumer string) (n int) {
 
 const month = 30 * 24 * time.Hour
 
-// ofAMonth is how many of these markers are younger than a month; parkedAll is how many are parked.
+// ofAMonth is the number of markers that are younger than a month. parkedAll is the number of markers of
+// parked rows.
 const ofAMonth, parkedAll = 30 * 24 * 60 / 5 / 2, 50000 * 2 / 1000
 
 func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
@@ -90,7 +92,7 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 			if strings.Contains(text, "Seq Scan on semel_markers") || strings.Contains(text, "Seq Scan on semel_inbox") {
 				t.Errorf("%s reads a table whole:\n%s", name, text)
 			}
-			if read := removedByFilter(text); read > 10*150 { // of ten blocks
+			if read := removedByFilter(text); read > 10*150 { // rows of ten blocks
 				t.Errorf("%s reads %d rows in vain:\n%s", name, read, text)
 			}
 			if strings.HasPrefix(name, "reap") && strings.Count(text, "Tid Range Scan on semel_markers") != 1 {
@@ -236,7 +238,8 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 		s := keeping(t, fresh(t), month)
 		for _, broken := range []string{
 			"drop index in.semel_inbox_bodies",
-			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_bodies'::regclass", // as after an interrupted build
+			// as after a build of the index that was interrupted
+			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_bodies'::regclass",
 		} {
 			s.exec(t, broken)
 			if _, err := s.store.Advance(t.Context(), "billing"); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
@@ -254,7 +257,8 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { _, err := s.store.Migrate(context.WithoutCancel(t.Context())); ended <- err }()
-			// A later writer does not wait for the build, which waits for the earlier writer.
+			// The build of the index waits for an earlier writer. A later writer does not wait for the
+			// build.
 			if _, err := s.db.ExecContext(t.Context(), s.in("update in.semel_inbox set repeated = 1 where id = '\\x0032303030'")); err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +275,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 	})
 }
 
-// removedByFilter returns the largest number of rows that a node of a plan read and dropped.
+// removedByFilter returns the largest number of rows that a step of a plan read and discarded.
 func removedByFilter(plan string) (most int) {
 	for line := range strings.Lines(plan) {
 		if _, n, found := strings.Cut(line, "Rows Removed by "); found {

@@ -37,7 +37,7 @@ func TestASampleReadsLittle(t *testing.T) {
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
 			return s.store.SampleRows(ctx, store.StateReceived)
 		})
-		// A busy machine takes longer than the time limit of a sample, and then fewer rows are counted.
+		// On a busy machine a sample may reach its time limit, and then counts fewer rows.
 		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n != sqlstore.MostSampled+1 && n != sqlstore.MostSampled/5+1 && n != sqlstore.MostSampled/25+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}
@@ -105,8 +105,8 @@ func TestASampleReadsLittle(t *testing.T) {
 	})
 }
 
-// TestMarkersThatAreKeptByDayAreEstimated: the server keeps the statistics of a partitioned table only for its
-// partitions.
+// The server has statistics only for the partitions of a partitioned table, so the number of markers is
+// estimated from the partitions.
 func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
 	t.Run("trap_T81_by_what_the_server_has_analyzed", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)

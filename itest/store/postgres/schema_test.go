@@ -77,7 +77,8 @@ func TestPrintedMigrations(t *testing.T) {
 		text := sqlsuite.MadeByHand(t, s, func(text string) { exec(t, db, text) })
 		for statement := range strings.SplitSeq(strings.ToLower(text), ";\n") {
 			for _, rewrites := range []string{"alter column", "add constraint", "add check", "cluster", "vacuum full"} {
-				looks := !strings.HasPrefix(rewrites, "add ") || !strings.HasSuffix(statement, " not valid") // does not check existing rows
+				// a constraint that is "not valid" does not check existing rows
+				looks := !strings.HasPrefix(rewrites, "add ") || !strings.HasSuffix(statement, " not valid")
 				if looks && strings.Contains(statement, rewrites) {
 					t.Errorf("a migration says %q: it locks a table that is in use", rewrites)
 				}
@@ -163,7 +164,7 @@ func TestMarkersCanBeRead(t *testing.T) {
 	}
 }
 
-// worker creates a role that may read and write rows, and returns a connection of it.
+// worker creates a role that may read and write rows, and opens a database with this role.
 func worker(t testing.TB, dsn, grants string) *sql.DB {
 	t.Helper()
 	role := fmt.Sprintf("semel_worker_%d", schemas.Add(1))

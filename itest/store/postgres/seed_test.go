@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// olds are the possible types of a column of ids, each with a value and the id that messages have for it.
+// olds are the possible types of an id column. Each has a value, and the id that messages have for this
+// value.
 var olds = []struct{ column, value, id string }{
 	{"text", "'ä/7'", "ä/7"},
 	{"varchar(40)", "'order-7'", "order-7"},
@@ -24,7 +25,7 @@ var olds = []struct{ column, value, id string }{
 	{"integer", "7", "7"},
 }
 
-// verdict returns the verdict on an id and rolls back.
+// verdict returns the verdict for an id and rolls back.
 func (s *shop) verdict(t testing.TB, id string) store.Verdict {
 	t.Helper()
 	b, v := s.begin(t, store.TxOptions{}, s.marks(t, id))
@@ -129,8 +130,8 @@ func interruptedSeeding(t *testing.T, db *sql.DB) {
 	}
 }
 
-// seedingBeside: a message whose id is in the table has no effect after its id is seeded; the seeding waits for a
-// message in flight.
+// seedingBeside checks seeding while a consumer runs. After the id of a row is seeded, a message with this id
+// has no effect. Seeding waits for a message in flight.
 func seedingBeside(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.old as select lpad(n::text, 4, '0') as id from generate_series(0, 999) n")

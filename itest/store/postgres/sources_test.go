@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// manySources creates this many sources of a consumer; every hundredth has a due row, and markers.
+// manySources creates n sources of a consumer. Each hundredth source has a due row and markers.
 func manySources(t *testing.T, s *shop, n int) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, n)
@@ -25,11 +25,11 @@ from in.semel_scopes where number % 100 = 0`)
 	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 2, 0, now() from in.semel_inbox")
 }
 
-// blocksRead returns the blocks read by the part of an analyzed plan that read most: the whole, or a change that the
-// whole does not include.
+// blocksRead returns the number of blocks that a statement read, according to an analyzed plan. It is the
+// highest number in the plan, because the top step does not count the blocks of a change in a WITH clause.
 func blocksRead(t *testing.T, plan string) (most int) {
 	t.Helper()
-	plan, _, _ = strings.Cut(plan, "Planning:") // on a new connection it reads the catalogue
+	plan, _, _ = strings.Cut(plan, "Planning:") // on a new connection, planning also reads the catalogue
 	for _, line := range regexp.MustCompile(`Buffers: .*`).FindAllString(plan, -1) {
 		n := 0
 		for _, m := range regexp.MustCompile(`(?:hit|read)=(\d+)`).FindAllStringSubmatch(line, -1) {
@@ -87,7 +87,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		if got := claim("audit", 10); len(got) != 0 {
 			t.Errorf("another consumer claimed %v", got)
 		}
-		// Rows with higher numbers are due for longer.
+		// Rows with higher numbers have been due for longer.
 		if got := fmt.Sprint(claim("billing", 5), claim("billing", 3), claim("billing", 10)); got != "[10 9 8 7 6] [5 4 3] [2 1]" {
 			t.Errorf("claimed %s", got)
 		}
@@ -127,7 +127,8 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 
 func TestTheReaperOfManySources(t *testing.T) {
 	db := fresh(t)
-	// old creates a marker of two hours ago for each of many sources, with a retention of an hour.
+	// old creates many sources with one marker each. The markers are two hours old and the retention is one
+	// hour.
 	old := func(t *testing.T, sources int) *shop {
 		s := newShop(t, db, sqlstore.Options{})
 		s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, sources)
@@ -144,7 +145,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 		s.exec(t, "vacuum analyze in.semel_scopes")
 		s.advanced(t)
 		s.exec(t, "vacuum analyze in.semel_scopes")
-		if err := s.store.Progressed(t.Context(), "billing", nil); err != nil { // this moves the cutoff
+		if err := s.store.Progressed(t.Context(), "billing", nil); err != nil { // Progressed advances the cutoff
 			t.Fatal(err)
 		}
 		name := []byte("billing")
@@ -172,7 +173,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 	t.Run("H3_nothing_is_removed_before_each_source_has_the_low_water_mark", func(t *testing.T) {
 		s := old(t, 1500)
 		s.advanced(t)
-		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as for a scope that another process created in the meantime
+		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as if another process had just created this source
 		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 || s.left(t, "billing") != 1500 {
 			t.Errorf("it removed %+v, and a copy may come under a source that has no mark", sum)
 		}

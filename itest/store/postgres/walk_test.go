@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// walked returns the sum of a whole pass.
+// walked makes calls until the pass has ended and returns the sum of their results.
 func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"
@@ -26,7 +26,7 @@ func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	return sum
 }
 
-// block returns where the next pass begins.
+// block returns the block of the table at which the reaper continues.
 func (s *shop) block(t *testing.T) (n int64) {
 	t.Helper()
 	if err := s.db.QueryRowContext(t.Context(), s.in("select walk_block from in.semel_retention where consumer = 'billing'")).Scan(&n); err != nil {
@@ -61,7 +61,8 @@ func TestTheReaperWalksThroughTheTable(t *testing.T) {
 		if first.Markers == 0 || first.Next.Done {
 			t.Fatalf("the first part of a walk removed %+v", first)
 		}
-		// The pass ended there, as if its process had died. Earlier markers are due by now, too.
+		// The pass was not continued, as if its process had died. Meanwhile earlier markers have become due
+		// too.
 		s.exec(t, "update in.semel_markers set at = now() - interval '2 years' where ctid < '(20,0)'")
 		if done, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000}); err != nil || done.Next.Block < began {
 			t.Errorf("the next walk is at block %d and began at %d, %v", done.Next.Block, began, err)

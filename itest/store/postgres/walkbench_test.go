@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// BenchmarkWalk removes half a million due markers, in calls of a thousand, and reports how many it removes per second.
+// BenchmarkWalk removes half a million due markers in calls of a thousand, and reports the number of removed
+// markers per second.
 func BenchmarkWalk(b *testing.B) {
 	db := fresh(b)
 	for range b.N {

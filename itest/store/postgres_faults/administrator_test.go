@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// inPublic writes the effect whatever the search_path is, and refuses "bad".
+// inPublic writes the effect to the schema public, whatever the search_path is. It rejects the message "bad".
 func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if m.Identity.ID == "bad" {
 		return semel.Permanent(errors.New("no such order"))
@@ -22,7 +22,8 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return exec(ctx, `insert into public.effects (id, worker) values ($1, 'here')`, m.Identity.ID)
 }
 
-// at starts a consumer of a new database that has applied earlier messages.
+// at starts a consumer of a new database and delivers some messages. It returns the ids of these messages,
+// which are applied.
 func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
 	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// around delivers the bad messages in the middle of ten good ones, in one batch, and checks that the good ones are
-// unharmed and that work continues.
+// around delivers the bad messages in the middle of ten good messages, in one batch. It checks that the good
+// messages are applied and that the consumer continues to work.
 func around(t *testing.T, w *world, bad ...*semel.Message) {
 	t.Helper()
 	good := numbered("good", 10)
@@ -36,14 +36,14 @@ func around(t *testing.T, w *world, bad ...*semel.Message) {
 // oneWorker makes each batch contain all messages that were delivered together.
 func oneWorker(c *consumer.Config) { c.Workers = 1 }
 
-// twoAttempts is oneWorker with two attempts for each message.
+// twoAttempts sets one worker and two attempts for each message.
 func twoAttempts(c *consumer.Config) {
 	oneWorker(c)
 	c.Retry.MaxAttempts = 2
 }
 
-// refusedAtCommit makes a deferred trigger fail for one message among others, and checks that only this message is
-// parked, with the state.
+// refusedAtCommit makes a deferred trigger fail for one message of a batch. It checks that only this message
+// is parked, with the error code `state`.
 func refusedAtCommit(t *testing.T, driver workload.Driver, does, state string) {
 	dsn := migrated(t, services.Postgres(t),
 		`create function late() returns trigger language plpgsql as

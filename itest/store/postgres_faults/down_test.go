@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// goesOn delivers before, during and after a fault of the store, and checks that no message was harmed.
+// goesOn delivers messages before, during and after a fault of the store. It checks that each message is
+// applied once.
 func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	t.Helper()
 	before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
@@ -29,7 +30,7 @@ func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	w.applied(during...)
 	w.deliver(after...)
 	w.applied(after...)
-	until(t, "the consumer says that it is ready", func() bool { // claims are tried again after a while
+	until(t, "the consumer says that it is ready", func() bool { // the consumer tries again after a while
 		ready, _ := w.consumer.Ready()
 		return ready
 	})
@@ -55,14 +56,14 @@ func TestAServerThatIsRestarted(t *testing.T) {
 	})
 }
 
-// cutOff ends the other sessions of a database, so that new settings apply.
+// cutOff ends the other sessions of a database, so that new settings take effect.
 func cutOff(t testing.TB, db *sql.DB, database string) {
 	t.Helper()
 	exec(t, db, `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, database)
 }
 
-// withRole creates a role that is not a superuser, and its own database. It returns the administrator's connection and
-// the role's connection string.
+// withRole creates a role that is not a superuser, and a database for it. It returns the administrator's
+// connection and the role's connection string.
 func withRole(t testing.TB) (admin *sql.DB, dsn string) {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})
@@ -103,7 +104,7 @@ func TestAPasswordThatIsChanged(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			admin, dsn := withRole(t)
 			exec(t, admin, `alter role app password 'the first'`)
-			// Only a superuser can write this file, and this role is one.
+			// Only a superuser can write this file. The administrator's role is a superuser.
 			exec(t, admin, `copy (values ('host all app 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '`+
 				one[string](t, admin, `show hba_file`)+`'`)
 			exec(t, admin, `select pg_reload_conf()`)
@@ -137,12 +138,13 @@ func TestAnOutage(t *testing.T) {
 			proxy.Refuse(true)
 			proxy.Sever()
 			w.deliver(during...)
-			// The pauses double from 50 ms, so that seven attempts take seconds.
+			// The pauses start at 50 ms and double each time, so seven attempts take seconds.
 			until(t, "it was asked seven times", func() bool { return w.told(semel.EventNotReady, "") >= 7 })
 			asked, refused := w.told(semel.EventNotReady, ""), proxy.Counts().Refused
 			proxy.Refuse(false)
-			// pgx follows every connection that ends during its start with a request to cancel, on its own connection;
-			// each worker may have had a batch in progress when the database went down, and one may be connecting now.
+			// If a connection ends while it is starting, pgx sends a cancel request on another connection.
+			// When the database went down, each worker may have had a batch in progress, and one worker
+			// may have been connecting.
 			if refused > 4*asked {
 				t.Errorf("the store was called down %d times and %d connections were tried", asked, refused)
 			}

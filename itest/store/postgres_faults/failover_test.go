@@ -16,13 +16,13 @@ func TestAFailoverToAStandbyThatLagged(t *testing.T) {
 			kept, lost := numbered("kept", 10), numbered("lost", 10)
 			w.deliver(kept...)
 			w.applied(kept...)
-			// The next commit is synchronous, so the standby has all earlier ones, too.
+			// The next commit is synchronous. When it returns, the standby has all earlier commits too.
 			exec(t, w.db, `create table barrier ()`)
 			server.Standby().Freeze()
 			w.deliver(lost...)
-			w.applied(lost...) // and settled: the loss cannot be detected
+			w.applied(lost...) // the messages were acknowledged, so nobody can detect that they are lost
 			server.Kill()
-			server.Standby().Kill() // data in the kernel's buffers is lost, too
+			server.Standby().Kill() // as when data in the kernel's buffers is lost
 			server.Standby().Start()
 			server.Standby().Promote()
 			for _, id := range lost {

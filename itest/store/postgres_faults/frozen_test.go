@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// order says where the frozen process works.
+// order tells the child process which database and driver to use.
 type order struct{ DSN, Driver string }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// frozenTimeout is the handler timeout of these tests. The server ends a transaction after it was idle for
+// frozenTimeout is the handler timeout in these tests. The server ends a transaction that has been idle for
 // frozenTimeout plus ten seconds.
 const frozenTimeout = time.Second
 
@@ -51,7 +51,7 @@ func child(o order) error {
 	return fmt.Errorf("no driver %q", o.Driver)
 }
 
-// freeze starts a child and stops it while its transaction is open.
+// freeze starts a child process and stops it with SIGSTOP while its transaction is open.
 func freeze(t *testing.T, dsn, driver string) {
 	t.Helper()
 	c := children.Command(context.WithoutCancel(t.Context()), t, order{dsn, driver})

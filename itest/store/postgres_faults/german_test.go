@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// german starts a private server that speaks German.
+// german starts a private server whose error messages are in German.
 func german(t *testing.T) *services.Server {
 	t.Helper()
-	// The setting only enables translation; the variable selects the language. So no locale has to be created on the
-	// machine.
+	// The setting only enables translation, and the environment variable selects the language. In this way
+	// the machine needs no German locale.
 	server := services.StartPostgres(t, services.Options{Settings: []string{"lc_messages = 'C.UTF-8'"}, Environment: []string{"LANGUAGE=de"}})
 	if _, err := look(t, server.DSN()).Exec(`select 1 / 0`); err == nil || !strings.Contains(err.Error(), "Division durch Null") {
 		t.Fatalf("the server says %v, and was to say it in German: PostgreSQL's translations (postgres-*.mo below /usr/share/locale/de, of Debian's package postgresql) or the locale C.UTF-8 are missing", err)
@@ -27,7 +27,7 @@ func german(t *testing.T) *services.Server {
 	return server
 }
 
-// worded causes the error that the id of a message names.
+// worded causes the error that the message's id names.
 func worded(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if err := workload.Effect("here")(ctx, exec, m); err != nil {
 		return err
@@ -91,7 +91,8 @@ func TestAServerThatSpeaksGerman(t *testing.T) {
 	})
 }
 
-// germanContention checks that a row locked by another transaction is contention.
+// germanContention checks that a lock wait timeout on a row is classified as contention although the message
+// is in German.
 func germanContention(t *testing.T, w *world) {
 	t.Helper()
 	exec(t, w.db, `alter table effects add constraint effects_id unique (id)`)

@@ -44,7 +44,7 @@ func TestSavepoints(t *testing.T) {
 	})
 }
 
-// shown returns the query on a page of the documentation that begins like this.
+// shown returns the query on a documentation page that begins with this text.
 func shown(t *testing.T, page, begins string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/" + page)

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// meetings is how often a message meets another transaction's lock: more often than it has attempts, while other
-// messages commit.
+// meetings is how often a message is blocked by another transaction's lock while other messages commit. It is
+// larger than the number of attempts.
 const meetings = 6
 
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// eachForm is eachDriver, and in addition pgx with queued statements.
+// eachForm runs a test with each driver, and also with pgx and queued statements.
 func eachForm(t *testing.T, test func(t *testing.T, driver workload.Driver)) {
 	for _, driver := range append(workload.Drivers(), workload.Driver{Name: "pgx queue", Open: openQueue}) {
 		t.Run(driver.Name, func(t *testing.T) {
@@ -53,9 +53,9 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		statements []string
-		bad        string // what the bad message's handler does before its effect
+		bad        string // what the handler of the bad message does before its effect
 		text       string
-		reason     string // with a driver that reports a more specific reason
+		reason     string // reason that a driver reports which knows more about the error
 	}{
 		"a_trigger_that_raises_40001":              {raise("40001"), "", "40001", ""},
 		"a_trigger_that_raises_40P01":              {raise("40P01"), "", "40P01", ""},
@@ -72,7 +72,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
 					oneWorker(o)
 					o.Retry.MaxAttempts = 2
-					if strings.Contains(c.bad, "copy") { // it waits for data until its timeout
+					if strings.Contains(c.bad, "copy") { // the statement waits for data until its timeout
 						o.Timeout = 5 * time.Second
 					}
 				}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -94,7 +94,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 }
 
-// deferred returns a trigger's statements that raise the state at COMMIT.
+// deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
 func deferred(state string) []string {
 	return []string{
 		`create function late() returns trigger language plpgsql as

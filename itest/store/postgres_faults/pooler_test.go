@@ -10,13 +10,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// If PgBouncer loses its server at COMMIT, it returns an error of its own on a connection that it may keep, and does not
-// know the outcome.
+// If PgBouncer loses its server connection at COMMIT, it returns an error of its own and may keep the client
+// connection. PgBouncer does not know whether the commit succeeded.
 func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 	for _, cut := range []struct {
 		name string
 		rule func(p *pgproxy.Proxy) *pgproxy.Rule
-		// runs is how often the handler runs for a message of that commit.
+		// runs is how often the handler runs for a message of this commit.
 		runs int
 	}{
 		{"trap_89_the_commit_happened_and_markers_tell", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 1},

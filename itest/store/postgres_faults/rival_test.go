@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// hold opens another transaction that marks a message of the consumer's only scope and writes its effect.
+// hold opens another transaction that writes the marker and the effect of a message.
 func (w *world) hold(id string) *sql.Tx {
 	w.t.Helper()
 	stranger, err := w.db.BeginTx(w.t.Context(), nil)
@@ -33,14 +33,15 @@ func (w *world) hold(id string) *sql.Tx {
 	return stranger
 }
 
-// held delivers ten messages, one of which another transaction holds, and checks that nine are applied and one waits.
+// held delivers ten messages, one of which another transaction has locked. It checks that nine messages are
+// applied and one message waits.
 func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
 	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
-	w.deliver("before") // so that the scope exists
+	w.deliver("before") // after this delivery the consumer's source is registered
 	w.applied("before")
 	stranger = w.hold("held")
 	neighbours := numbered("neighbour", 9)
@@ -85,7 +86,7 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t), `create table accounts (id int primary key, n int not null default 0)`, `insert into accounts values (1), (2)`)
 			meet := meeting()
-			// up and down lock the two accounts in opposite order.
+			// The messages "up" and "down" lock the same two accounts in opposite orders.
 			handler := func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				first, second := 1, 2
 				if strings.HasPrefix(m.Identity.ID, "down") {
@@ -125,8 +126,8 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 	})
 }
 
-// meeting returns a function that two parties call, each with its own number, 1 or 2. The first calls return when both
-// parties have called or ctx ends.
+// meeting returns a function that two parties call with their number, 1 or 2. The first call of each party
+// returns when both parties have called or ctx ends.
 func meeting() func(ctx context.Context, party int) {
 	var once [3]sync.Once
 	var here [3]chan struct{}

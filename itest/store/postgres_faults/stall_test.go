@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// stalled runs a consumer behind a proxy that withholds the reply to one statement.
+// stalled runs a consumer behind a proxy that withholds the server's reply to one statement.
 func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told semel.EventKind) {
 	t.Helper()
 	dsn := migrated(t, services.Postgres(t))
@@ -91,7 +91,7 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 			w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), connections: 50, change: func(c *consumer.Config) {
 				c.Workers, c.Batch.MaxSize = 4, 20
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
-				if together.Add(1) == 4 { // each worker is in its first handler
+				if together.Add(1) == 4 { // each of the four workers is in its first handler
 					close(all)
 				}
 				<-all

@@ -16,7 +16,8 @@ import (
 // failing creates a function that fails with a code.
 const failing = `create function fail(code text) returns void language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$`
 
-// swallower writes its effect, and for "bad" ignores the error of a statement this many times.
+// swallower writes its effect. For the message "bad" it also runs a statement that fails, and ignores the
+// error, the first `times` times.
 func swallower(times int64, statement string, args ...any) workload.Handler {
 	var swallowed atomic.Int64
 	return func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -30,7 +31,7 @@ func swallower(times int64, statement string, args ...any) workload.Handler {
 	}
 }
 
-// tells reports whether the driver's store notices errors that a handler ignores.
+// tells reports whether the driver's store notices an error that the handler ignored.
 func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 
 func TestAHandlerThatSwallows(t *testing.T) {
@@ -77,8 +78,8 @@ func TestAHandlerThatSwallows(t *testing.T) {
 	})
 }
 
-// uncharged checks that an error that no message caused, ignored twice, charges no attempt, or two if the driver does
-// not report it.
+// uncharged tests an error that no message caused and that the handler ignored twice. It checks that the
+// message is charged no attempt or, if the driver does not report the error, two.
 func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 	eachDriver(t, func(t *testing.T, driver workload.Driver) {
 		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})

@@ -1,6 +1,6 @@
-// Package postgresfaults runs consumers on PostgreSQL servers that fail in different ways, with both drivers, and checks
-// each time that the outcome is right, the right message is blamed, other messages are unharmed, and work continues
-// afterwards.
+// Package postgresfaults runs consumers on PostgreSQL servers that fail in different ways, with both drivers.
+// Each test checks the outcome of each message, that only the faulty message is charged, and that the
+// consumer works again afterwards.
 package postgresfaults
 
 import (
@@ -20,34 +20,35 @@ import (
 )
 
 const (
-	// patience is the timeout of tests for events that take a consumer a moment.
+	// patience is the time limit of tests for events that normally take a moment.
 	patience = 3 * time.Minute
-	// brief is a timeout that tests wait for. Successful work stays below it even on a busy machine.
+	// brief is a timeout that tests wait for. Successful work takes less time even on a busy machine.
 	brief = 2 * time.Second
 )
 
 // world is a running consumer and its server.
 type world struct {
 	t        testing.TB
-	db       *sql.DB // directly to the server, not through the consumer's connections
+	db       *sql.DB // connection to the server that does not go through the consumer's proxy
 	inlet    *workload.Inlet
 	consumer workload.Consumer
 	over     chan error
 
 	mu       sync.Mutex
 	events   []semel.Event
-	attempts map[string][]int // by id: the Attempt of each run of the handler
+	attempts map[string][]int // by message id: the value of Attempt in each run of the handler
 }
 
-// settings are the settings of a world; the zero value is a consumer of the effect log.
+// settings are the settings of a world. The zero value means a consumer that writes the effect log.
 type settings struct {
 	driver workload.Driver
-	// dsn is for checks and preparation, through for the consumer; if through is empty, dsn is used.
+	// dsn is the connection string for checks and preparation. through is the connection string for the
+	// consumer; "" means dsn.
 	dsn, through string
 	handler      workload.Handler
 	change       func(*consumer.Config)
 	isolation    sql.IsolationLevel
-	// connections is the size of the pool; 0 means two more than workers.
+	// connections is the size of the pool. 0 means two more than the number of workers.
 	connections int
 	outside     *workload.Exec
 }
@@ -69,12 +70,12 @@ func look(t testing.TB, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxIdleConns(-1) // after a restart the server does not know old connections
+	db.SetMaxIdleConns(-1) // no idle connections, because they would be broken after a restart of the server
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// migrated creates the tables in a database.
+// migrated creates Semel's tables and the tables of the test in a database.
 func migrated(t testing.TB, dsn string, statements ...string) string {
 	t.Helper()
 	if err := workload.Migrate(t.Context(), dsn); err != nil {
@@ -94,7 +95,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// begin starts a consumer in a migrated database. The consumer ends with the test.
+// begin starts a consumer in a migrated database. The consumer is stopped at the end of the test.
 func begin(t testing.TB, s settings) *world {
 	t.Helper()
 	w := &world{t: t, inlet: workload.NewInlet(), over: make(chan error, 1), attempts: map[string][]int{}, db: look(t, s.dsn)}
@@ -133,7 +134,7 @@ func begin(t testing.TB, s settings) *world {
 	return w
 }
 
-// end lets the consumer finish its work.
+// end lets the consumer finish its work and stops it.
 func (w *world) end() {
 	w.t.Helper()
 	w.inlet.End()
@@ -155,7 +156,7 @@ func (w *world) Observe(e semel.Event) {
 	w.events = append(w.events, e)
 }
 
-// told counts the events of a kind whose error contains a text.
+// told counts the events of this kind whose error contains the text.
 func (w *world) told(kind semel.EventKind, text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +169,7 @@ func (w *world) told(kind semel.EventKind, text string) int {
 	return n
 }
 
-// until waits for a condition.
+// until waits until the function returns true.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !services.Within(patience, is) {
@@ -176,8 +177,8 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// retained waits until the consumer's own writes at its start are committed, so that the next commit is one of its
-// messages.
+// retained waits until the consumer's own writes at its start are committed. The next commit then belongs to
+// one of its messages.
 func (w *world) retained() {
 	w.t.Helper()
 	until(w.t, "how long markers are kept is written down", func() bool {
@@ -185,13 +186,13 @@ func (w *world) retained() {
 	})
 }
 
-// untilTold waits for an event of a kind whose error contains a text.
+// untilTold waits for an event of this kind whose error contains the text.
 func (w *world) untilTold(kind semel.EventKind, text string) {
 	w.t.Helper()
 	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
 }
 
-// numbered returns n ids with a number each.
+// numbered returns n ids that consist of the name and a number.
 func numbered(name string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(name, i))
@@ -214,7 +215,7 @@ func message(id, body string) *semel.Message {
 	return m
 }
 
-// settled waits until all messages are settled, and checks that each was settled once.
+// settled waits until all messages are acknowledged, and checks that each was acknowledged once.
 func (w *world) settled(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -225,7 +226,7 @@ func (w *world) settled(ids ...string) {
 	}
 }
 
-// untouched checks that no message is settled.
+// untouched checks that none of the messages is acknowledged.
 func (w *world) untouched(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -235,12 +236,12 @@ func (w *world) untouched(ids ...string) {
 	}
 }
 
-// applied waits until all messages are settled and checks that each has one effect, the marker applied, and no attempt
-// charged.
+// applied waits until all messages are acknowledged. It checks that each has one effect, a marker with the
+// outcome applied, and no charged attempt.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.settled(ids...)
-	// One query for all messages, because each query needs its own connection.
+	// One query checks all messages, because each query needs a new connection.
 	bad := one[string](w.t, w.db, `
 		select coalesce(string_agg(format('%s: %s effects, marker %s', i.id, e.n, m.outcome), '; '), '')
 		from unnest($1::text[]) i (id)
@@ -261,8 +262,8 @@ func (w *world) applied(ids ...string) {
 	}
 }
 
-// parked waits until a message is settled and checks that it is parked with a reason and no effect, and that its error
-// contains the text.
+// parked waits until a message is acknowledged. It checks that the message is parked with this reason, has no
+// effect, and has an error that contains the text.
 func (w *world) parked(id, reason, text string) {
 	w.t.Helper()
 	w.settled(id)
@@ -288,17 +289,17 @@ func (w *world) marker(id string) int {
 	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
 }
 
-// runs returns the attempt numbers of the handler's runs for a message.
+// runs returns the attempt number of each run of the handler for a message.
 func (w *world) runs(id string) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]int(nil), w.attempts[id]...)
 }
 
-// stored returns the form of a short id in the tables.
+// stored returns the bytes that the tables contain for a short id.
 func stored(id string) []byte { return append([]byte{0}, id...) }
 
-// one returns the value of a query.
+// one returns the value of a query that returns a single value.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {

@@ -1,5 +1,5 @@
-// Package property draws histories of messages and checks that effects are in the required order. A history that fails
-// is shrunk.
+// Package property generates random histories of messages and checks that effects are in the required order.
+// If a history fails, the library shrinks it.
 package property
 
 import (
@@ -28,12 +28,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// step is a message of a key, and its result.
+// step is a message of a key and the results of its handler.
 type step struct {
 	key    string
 	number int
-	fails  int  // how often its handler fails before it succeeds
-	passed bool // its handler discards it
+	fails  int  // how often the handler fails before it succeeds
+	passed bool // the handler discards the message
 }
 
 func (s step) id() string { return fmt.Sprint(s.key, "-", s.number) }
@@ -44,17 +44,17 @@ func (s step) message() *semel.Message {
 
 // history is the input of a consumer.
 type history struct {
-	steps []step // each once
-	// runs are the deliveries of one process after the other, as indexes of steps; each process except the last ends
-	// after a certain time.
+	steps []step // each message occurs once
+	// runs has the deliveries of one process after the other, as indexes of steps. Each process except the
+	// last is stopped after a certain time.
 	runs [][]int
 	ends []time.Duration
-	// workers, most and hold are settings of the policy.
+	// workers, most and hold are settings of the consumer.
 	workers, most int
 	hold          time.Duration
 }
 
-// draw draws a history in which the first deliveries of a key are in order.
+// draw returns a random history in which the first deliveries of each key are in order.
 func draw(t *rapid.T) (h history) {
 	for s := range rapid.IntRange(1, 3).Draw(t, "keys") {
 		for v := range rapid.IntRange(1, 6).Draw(t, "length") {
@@ -76,7 +76,8 @@ func draw(t *rapid.T) (h history) {
 	return h
 }
 
-// generated is a source that delivers the unsettled deliveries of a run, and then nothing.
+// generated is a source that delivers the messages of a run that were not acknowledged before, and then
+// nothing.
 type generated struct {
 	mutex sync.Mutex
 	given []source.Delivery
@@ -112,7 +113,7 @@ func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, e
 	return nil, nil
 }
 
-// lives runs the history, each process with the store of the previous one, and returns the store.
+// lives runs the processes of the history one after the other with the same store, and returns the store.
 func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) {
 	store, left := memstore.New(), map[string]int{}
 	for _, s := range h.steps {
@@ -178,7 +179,7 @@ func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Con
 	return process.Run(ctx)
 }
 
-// wants returns the expected effects of each key in order.
+// wants returns, for each key, the expected effects in order.
 func (h *history) wants() map[string]string {
 	want := map[string]string{}
 	for _, s := range h.steps {
@@ -189,8 +190,9 @@ func (h *history) wants() map[string]string {
 	return want
 }
 
-// checked checks drawn histories. Goroutines run in no fixed order, so a failed history may pass when it is repeated:
-// after the first failure each history is tried many times, so that shrinking works.
+// checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass when
+// it is repeated. After the first failure checked therefore tries each history many times, so that shrinking
+// works.
 func checked(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1
 	rapid.Check(t, func(rt *rapid.T) {
@@ -204,7 +206,7 @@ func checked(t *testing.T, policy func(*consumer.Config)) {
 	})
 }
 
-// holds runs the history in virtual time and returns what is wrong with the result.
+// holds runs the history in virtual time and returns an error if the result is wrong.
 func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
 	var st *memstore.Store
 	var err error

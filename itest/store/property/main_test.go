@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checks is how many histories are drawn unless -rapid.checks is set: with the race detector each takes ten times as
-// long.
+// checks is the number of histories unless -rapid.checks is set. It is small because a history takes ten
+// times as long with the race detector.
 const checks = "30"
 
 func TestMain(m *testing.M) {

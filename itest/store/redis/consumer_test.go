@@ -25,14 +25,15 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// shop counts the calls for each message, and records the consumer's events about its store.
+// shop counts the calls for each message, and records the consumer's events about the store of keys.
 type shop struct {
 	mutex sync.Mutex
-	calls map[string]int             // by id; guarded by mutex
-	keys  map[string]map[string]bool // the idempotency keys of an id; guarded by mutex
-	codes map[string]bool            // errors of Redis that were reported; guarded by mutex
-	waits map[string]bool            // messages that waited for a copy in another process; guarded by mutex
-	// first is called in the first call for each message that it names, second in the second call.
+	calls map[string]int             // number of calls by message id; guarded by mutex
+	keys  map[string]map[string]bool // idempotency keys by message id; guarded by mutex
+	codes map[string]bool            // Redis error codes that the consumer reported; guarded by mutex
+	waits map[string]bool            // ids of messages that waited for a copy in another process; guarded by mutex
+	// first has functions by message id that run in the first call for the message. second has functions for
+	// the second call.
 	first, second map[string]func()
 }
 
@@ -49,7 +50,7 @@ func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error 
 	return nil
 }
 
-// called counts a call, and returns the number of the message's calls.
+// called counts a call, and returns the number of calls for the message so far.
 func (s *shop) called(id, key string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -74,7 +75,7 @@ func (s *shop) Observe(e semel.Event) {
 	}
 }
 
-// waited reports whether a consumer has reported that a message waits for a copy in another process.
+// waited reports whether a consumer has reported that the message waits for a copy in another process.
 func (s *shop) waited(id string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -87,7 +88,8 @@ func (s *shop) told(code string) bool {
 	return s.codes[code]
 }
 
-// want fails unless each of this many messages was called for, at most most times, each time with the same key.
+// want fails unless each of the messages was called for at least once and at most `most` times, each time
+// with the same idempotency key.
 func (s *shop) want(t *testing.T, messages, most int) {
 	t.Helper()
 	s.mutex.Lock()
@@ -106,7 +108,7 @@ func (s *shop) want(t *testing.T, messages, most int) {
 	}
 }
 
-// lines returns this many messages, each copies times.
+// lines returns a source with the given number of messages, each delivered `copies` times.
 func lines(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {
@@ -115,7 +117,7 @@ func lines(messages, copies int) source.Source {
 	return file.Stdin(strings.NewReader(b.String()), file.Options{Format: file.Envelope})
 }
 
-// policy returns the configuration of every consumer here.
+// policy returns the configuration that all consumers in this package use.
 func policy(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
@@ -123,16 +125,16 @@ func policy(src source.Source) consumer.Config {
 	}
 }
 
-// workers is how many calls of a consumer run at once.
+// workers is the maximum number of concurrent calls of a consumer.
 const workers = 8
 
-// lease is how long a key is a consumer's, by default.
+// lease is the default time for which a consumer holds a key.
 const lease = 30 * time.Second
 
-// kept is the key policy of the consumers.
+// kept is the key policy of all consumers in this package.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// over returns a consumer of a source whose keys are in a store.
+// over returns a consumer of a source with the given store of keys.
 func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
@@ -147,7 +149,7 @@ func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change
 	return made
 }
 
-// runs runs consumers concurrently to the ends of their sources.
+// runs runs consumers at the same time until their sources end, and returns the sum of their counts.
 func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -222,7 +224,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 	if sum.Applied+sum.Duplicates != 2*messages || sum.Applied < messages {
 		t.Errorf("%+v", sum)
 	}
-	s.want(t, messages, 2) // the call that the replica had not received is repeated, with the same key
+	s.want(t, messages, 2) // the replica had not received one call, which is therefore repeated with the same key
 	if s.calls["m20"] != 1 {
 		t.Errorf("the replica knew of the claim, and it was called for %d times", s.calls["m20"])
 	}
@@ -230,8 +232,8 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 
 func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	t.Parallel()
-	// Each fault happens on a server during a call, between its claim and its completion, and ends when the consumer has
-	// reported the error.
+	// Each fault happens on a Redis server during a call, between claim and completion. The fault ends when
+	// the consumer has reported the error.
 	durable := []string{"appendonly yes", "appendfsync always"}
 	for code, harm := range map[string]func(t *testing.T, s *shop, r *services.Redis, c rueidis.Client){
 		"NOSCRIPT": func(t *testing.T, _ *shop, _ *services.Redis, c rueidis.Client) { run(t, c, "SCRIPT", "FLUSH") },
@@ -242,8 +244,8 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 		},
 		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "REPLICAOF", "127.0.0.1", "1")
-			// All other workers reach a completion, which is refused: if they waited for their leases to end, the call
-			// would be repeated after half a minute.
+			// Meanwhile the completions of all other workers are rejected. If these workers waited until
+			// their leases end, their calls would be repeated after half a minute.
 			began := time.Now()
 			eventually(t, func() bool { return s.told("READONLY") })
 			if took := time.Since(began); took > lease/2 {
@@ -252,18 +254,18 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 			run(t, c, "REPLICAOF", "NO", "ONE")
 		},
 		"LOADING": func(t *testing.T, s *shop, r *services.Redis, _ rueidis.Client) {
-			// A completion reports its first error and then one a minute. The completions of
-			// other workers may report the lost connection, but this call ends while the server
-			// loads, so its completion reports LOADING.
+			// A completion reports its first error, and then one error a minute. The completions of other
+			// workers may report the lost connection. This call ends while the server loads its data, so
+			// its completion reports LOADING.
 			r.Kill()
 			r.StartLoading()
 		},
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			// The client's own retries would continue until leases have ended, and calls would be repeated.
+			// Without this option the client would retry until leases end, and calls would be repeated.
 			settings := durable
-			if code == "LOADING" { // two seconds for loading the data
+			if code == "LOADING" { // loading the data takes two seconds
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
 			}
 			server := services.StartRedis(t, settings...)
@@ -283,7 +285,7 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 				t.Errorf("%+v", sum)
 			}
 			s.want(t, messages, 1)
-			// NOSCRIPT is not a failure: the script is sent again.
+			// NOSCRIPT is not reported, because the store sends the script again.
 			if code != "NOSCRIPT" && !s.told(code) {
 				t.Errorf("the consumer reports %v, but not %s", s.codes, code)
 			}

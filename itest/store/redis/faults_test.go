@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// at returns a client of one server.
+// at returns a client that is connected to this server.
 func at(t testing.TB, r *services.Redis) rueidis.Client {
 	t.Helper()
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
@@ -29,7 +29,7 @@ func claim(id string) keystore.Claim {
 	return keystore.Claim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 }
 
-// want claims a key, and checks the state in the answer.
+// want claims a key and checks the state in the answer.
 func want(t testing.TB, s *redisstore.Store, c keystore.Claim, state keystore.State) keystore.Answer {
 	t.Helper()
 	a, err := s.ClaimKey(t.Context(), c)
@@ -141,12 +141,13 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	a := claim("a")
 	a.Lease = time.Second
 	want(t, s, a, keystore.Claimed)
-	// A deadline an hour away is what a clock leaves that was set back by an hour.
+	// If a clock is set back by an hour, deadlines that were written before are an hour away. This value is
+	// such a deadline.
 	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const until = 10 // after the form, the event and the token
+	const until = 10 // offset of the deadline in the value: it follows the format, the event and the token
 	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
 	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
 	if b := want(t, s, claim("a"), keystore.Held); b.Left > a.Lease {
@@ -170,7 +171,7 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range []int{10, 26} { // the end of the lease, and the time of the first claim
+			for _, at := range []int{10, 26} { // offsets of the end of the lease and of the time of the first claim
 				binary.BigEndian.PutUint64(value[at:], uint64(int64(binary.BigEndian.Uint64(value[at:]))+by.Milliseconds()))
 			}
 			run(t, c, "SET", "first:billing:shop:a", string(value), "KEEPTTL")
@@ -245,13 +246,13 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	refused("")
 	server.Start()
 	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
-	want(t, s, claim("a"), keystore.Held) // with appendfsync always it has lost nothing
+	want(t, s, claim("a"), keystore.Held) // with appendfsync always, Redis has lost no write
 	if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour, Result: []byte("r")}); err != nil {
 		t.Error(err)
 	}
 }
 
-// eventually waits for a condition.
+// eventually waits until the condition holds, and fails the test after a while.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
@@ -285,7 +286,7 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		_, err := s.ClaimKey(ctx, claim("new"))
 		return err == nil
 	})
-	want(t, s, claim("done"), keystore.Completed) // the replica has what it received
+	want(t, s, claim("done"), keystore.Completed) // the replica still has the keys that it received
 	want(t, s, claim("claimed"), keystore.Held)
 	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Error(err)

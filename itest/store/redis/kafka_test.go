@@ -29,7 +29,7 @@ import (
 	"github.com/semel-go/semel/redisstore"
 )
 
-// member is a consumer of a topic's group whose keys are in a Redis server.
+// member is a consumer in a topic's group. Its keys are in a Redis server.
 type member struct {
 	Brokers             []string
 	Topic, Group, Redis string
@@ -37,13 +37,13 @@ type member struct {
 }
 
 const (
-	// partitions is the number of the topic's partitions; records go to them in turn.
+	// partitions is the number of partitions of the topic. Records go to the partitions in turn.
 	partitions = 3
-	// held is the message whose call is in progress when a fault happens.
+	// held is the id of the message whose call is running when a fault happens.
 	held = "m20"
 )
 
-// topicOf creates a topic with this many messages, each twice, and returns a member of its group.
+// topicOf creates a topic with the given number of messages, each twice, and returns a member of its group.
 func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Redis) {
 	t.Helper()
 	brokers := services.Kafka(t)
@@ -67,7 +67,7 @@ func (m member) source() (*kafka.Source, error) {
 	})
 }
 
-// over returns the member's consumer, which ends when the group has read everything.
+// over returns the consumer of the member. It ends when the group has read all records.
 func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	source, err := m.source()
@@ -78,12 +78,12 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	return s.over(t, keys, source, m.lasts)
 }
 
-// lasts sets the member's own timeouts.
+// lasts sets the timeouts of the member.
 func (m member) lasts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }
 
-// wantAllRead fails unless everything is settled in the group.
+// wantAllRead fails unless the group has committed the offsets of all records.
 func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 	t.Helper()
 	if at, ends := cluster.Committed(m.Group, m.Topic), cluster.Ends(m.Topic); fmt.Sprint(at) != fmt.Sprint(ends) {
@@ -93,8 +93,8 @@ func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs a member in a separate process: it writes a line when a call begins, and the call for the held message lasts
-// until its standard input ends.
+// live runs a member in a process of its own. It writes a line when a call begins. The call for the message
+// `held` lasts until standard input is closed.
 func live(m member) error {
 	source, err := m.source()
 	if err != nil {
@@ -129,19 +129,19 @@ func live(m member) error {
 	return nil
 }
 
-// other is a member in another process.
+// other is a member that runs in another process.
 type other struct {
 	*exec.Cmd
 	input io.Closer
-	// calling is closed when the call for the held message has begun.
+	// calling is closed when the call for the message `held` has begun.
 	calling chan struct{}
-	// over is closed when it has written its last line.
+	// over is closed when the process has written its last line.
 	over chan struct{}
-	// applied is its final output; valid after over is closed.
+	// applied is the last line of the process. It is valid after over is closed.
 	applied string
 }
 
-// starts starts a member in another process, whose calls the shop counts, too.
+// starts starts a member in another process. The shop also counts the calls of this process.
 func (m member) starts(t *testing.T, s *shop) *other {
 	t.Helper()
 	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
@@ -187,7 +187,8 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 		s, joined := newShop(), make(chan struct{})
 		s.first = map[string]func(){held: func() {
 			close(joined)
-			eventually(t, func() bool { return s.waited(held) }) // the other process has the partition, and finds the key held
+			// the other process has got the partition and waits, because the key is still claimed
+			eventually(t, func() bool { return s.waited(held) })
 		}}
 		first, second := m.over(t, s), m.over(t, s)
 		var running sync.WaitGroup
@@ -217,7 +218,8 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 			s.second = map[string]func(){held: func() { again = time.Now() }}
 			heir := m.over(t, s)
 			runs(t, heir)
-			// The lease had begun, or been extended, less than a third of it before.
+			// The process extends a lease after a third of it, so at least two thirds were left when the
+			// process was silenced.
 			if least := m.Lease * 2 / 3; !s.waited(held) || again.Sub(silenced) < least {
 				t.Errorf("it was called for again after %v, with %v left at least; waited for: %t", again.Sub(silenced), least, s.waited(held))
 			}
@@ -234,7 +236,7 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	}
 }
 
-// twice returns for how many messages a call was made twice.
+// twice returns the number of messages with two calls.
 func (s *shop) twice() (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -246,7 +248,7 @@ func (s *shop) twice() (n int) {
 	return n
 }
 
-// silence kills the process, or freezes it.
+// silence freezes the process or, if frozen is false, kills it.
 func (o *other) silence(t *testing.T, frozen bool) {
 	t.Helper()
 	signal := syscall.SIGKILL
@@ -258,11 +260,12 @@ func (o *other) silence(t *testing.T, frozen bool) {
 	}
 	if !frozen {
 		<-o.over
-		_ = o.Wait() // returns that it was killed
+		_ = o.Wait() // the error says that the process was killed
 	}
 }
 
-// goesOn lets a frozen process end its call, and fails unless it succeeds, and has applied this many messages.
+// goesOn lets a frozen process end its call. It fails unless the process then succeeds and reports the given
+// number of applied messages.
 func (o *other) goesOn(t *testing.T, applied int64) {
 	t.Helper()
 	if err := errors.Join(o.Process.Signal(syscall.SIGCONT), o.input.Close()); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// client returns a client of these servers, which is closed with the test.
+// client returns a client of these servers. The test closes it at the end.
 func client(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	o.DisableCache = true
@@ -32,7 +32,8 @@ func newStore(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.
 	return s
 }
 
-// suite runs the cases of leased keys, each with its own names on the same servers. The servers use real time.
+// suite runs the suite of cases for leased keys. Each case has its own names on the same servers. The servers
+// use real time.
 func suite(t *testing.T, c rueidis.Client) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
 		return storetest.KeyInstance{

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A write before Mark or Receive makes the program's transaction the one writer of SQLite: a new source of a message is
-// also written in it.
+// In SQLite only one transaction can write. If the program's transaction has written before Mark or Receive,
+// the store must write a new source in that transaction too.
 func TestATransactionThatHasWritten(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	exec(t, db, "create table orders (id text primary key)")
@@ -22,7 +22,7 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// in does something with message id of source id, in a transaction that has written.
+	// in calls `do` for a message in a transaction that has already written.
 	in := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (store.Verdict, error)) (store.Verdict, *sql.Tx) {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)
@@ -49,7 +49,7 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	for name, do := range map[string]func(tx *sql.Tx, m *semel.Message) (store.Verdict, error){"receives": accept, "marks": mark} {
 		t.Run("D1_"+name+"_of_a_source_that_is_new", func(t *testing.T) {
 			v, tx := in(t, name, do)
-			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // together with the source
+			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // the rollback also removes the new source
 				t.Error(v, err)
 			}
 			v, tx = in(t, name, do)

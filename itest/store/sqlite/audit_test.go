@@ -22,7 +22,7 @@ func TestEachForgeryIsFoundInAFile(t *testing.T) {
 	})
 }
 
-// If sealing is killed between two steps, the database rolls back all of it.
+// If sealing is killed between two steps, the database rolls back the whole seal.
 func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -55,5 +55,5 @@ func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-// sealedThen is a number of lines after the commit.
+// sealedThen is the number of sealed lines after the commit.
 const sealedThen = 100

@@ -10,7 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// If a row is made due with SQL, its marker does not wait for it, so its claim cannot end.
+// If a person makes a row due with SQL, the row's marker is not in the state "waiting". A claim of such a row
+// cannot end.
 func TestARowThatIsMadeDueByHand(t *testing.T) {
 	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -54,8 +55,8 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	}
 }
 
-// A claim ends only while the marker waits for its row, so that a marker "applied" is not overwritten and no row is
-// completed in addition.
+// A claim ends only if the marker still waits for its row. Otherwise a marker "applied" could be overwritten,
+// or a row could be completed a second time.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	for name, event := range map[string]store.RowEvent{
 		"a_failure_is_not_written": store.RowFailed,

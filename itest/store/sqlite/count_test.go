@@ -16,19 +16,19 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counter opens connections that count their statements, including BEGIN, COMMIT and ROLLBACK. In SQLite each is a call
-// and not a round trip.
+// counter opens connections that count their statements, including BEGIN, COMMIT and ROLLBACK. In SQLite a
+// statement is a function call and not a round trip.
 type counter struct {
 	path   string
-	n      atomic.Int64 // statements
-	opened atomic.Int64 // connections
-	// prepared counts statements that were prepared for repeated use.
+	n      atomic.Int64 // number of statements
+	opened atomic.Int64 // number of connections
+	// prepared is the number of statements that were prepared for repeated use.
 	prepared atomic.Int64
-	// connected, if not nil, is called for each connection with the number of connections so far.
+	// connected, if not nil, is called for each new connection with the number of connections so far.
 	connected func(n int64)
-	// queried, if not nil, is called for each query when it has begun.
+	// queried, if not nil, is called with the text of each query that has begun.
 	queried func(text string)
-	// committed, if not nil, returns the result of a successful COMMIT.
+	// committed, if not nil, is called after a successful COMMIT. The caller of COMMIT gets its result.
 	committed func() error
 }
 
@@ -144,7 +144,7 @@ func TestStatementsOfABatch(t *testing.T) {
 	row := store.Row{State: store.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
-		first, last int // ids; those below the highest so far are duplicates
+		first, last int // range of ids; an id below the highest id so far is a duplicate
 		ending      store.Ending
 		want        int64
 	}{
@@ -183,7 +183,7 @@ func TestStatementsOfABatch(t *testing.T) {
 			}
 		})
 	}
-	// Marks and checks of five lengths, once for the only connection.
+	// Statements that write and check markers exist in five lengths. The only connection prepares each once.
 	if got, opened := c.prepared.Load(), c.opened.Load(); got != 10*opened {
 		t.Errorf("%d statements were prepared on %d connections, want 10 on each", got, opened)
 	}
@@ -292,7 +292,7 @@ func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
 			}
 		}
 		b, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
-		if err == nil { // on a connection to the deleted file, which commits nothing
+		if err == nil { // the connection has the deleted file open and commits nothing
 			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome == store.Committed {
 				t.Error("it is committed to a file that is gone")
 			}

@@ -16,24 +16,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// order says in which file a child makes a batch, and where it is killed.
+// order tells the child process which file to use and at which point it waits to be killed.
 type order struct {
 	Path  string
 	Point faults.Point
-	// Seal: seal acts instead; Lines is after how many lines.
+	// Seal makes the child seal the log of changes instead. Lines is the number of lines after which it
+	// waits to be killed.
 	Seal  bool
 	Lines int
 }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// ready reports that a child is at its point, and waits there to be killed.
+// ready reports that the child is at its point, and waits there until the child is killed.
 func ready() {
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// seals seals acts, and waits after this many lines, or at the end.
+// seals seals the log of changes. It waits to be killed after `lines` lines, or at the end.
 func seals(s *sqlstore.Store, lines int) error {
 	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {
@@ -44,7 +45,7 @@ func seals(s *sqlstore.Store, lines int) error {
 	return err
 }
 
-// child makes one batch, reports that it is at its point, and waits there to be killed.
+// child processes one batch. At its point it reports that it is ready and waits to be killed.
 func child(o order) error {
 	at := func(p faults.Point) {
 		if p == o.Point {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// encryptingOn returns a store with a cipher.
+// encryptingOn returns a store with a cipher on this database.
 func encryptingOn(t testing.TB, db *sql.DB, c store.Cipher, since time.Time) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c, EncryptedSince: since})
@@ -49,8 +49,8 @@ func TestAFileIsEncrypted(t *testing.T) {
 	})
 }
 
-// refusing runs a consumer of an encrypted store until it is idle. A user without the key has written a row in plain
-// text with a date of years ago.
+// refusing runs a consumer of an encrypted store until the consumer is idle. Before that, a user without the
+// key has inserted a row in plain text that seems to be years old.
 func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -127,9 +127,9 @@ func TestARowInPlainText(t *testing.T) {
 	}
 }
 
-// The cases run on encrypted data, and with keyed hashes as fingerprints.
+// The suite runs on encrypted data, with keyed hashes as fingerprints.
 func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
-	if sqlsuite.OneWay() { // the cases run without encryption elsewhere
+	if sqlsuite.OneWay() { // elsewhere the cases run without encryption
 		return
 	}
 	storetest.Run(t, storetest.Harness[*sql.Tx]{

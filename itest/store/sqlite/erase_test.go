@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// left names the files of a database that contain one of the forms of a word.
+// left returns the names of the database's files that contain one of the forms of a word.
 func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-journal"} {
@@ -24,7 +24,7 @@ func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	return found
 }
 
-// The file and its log are searched byte by byte, whatever the tables and columns are.
+// The test searches the database file and its log byte by byte, without looking at tables and columns.
 func TestNothingIsLeftInAFile(t *testing.T) {
 	for name, options := range map[string]string{
 		"with_a_write-ahead_log":  pragmas + foreignKeys,
@@ -40,7 +40,7 @@ func TestNothingIsLeftInAFile(t *testing.T) {
 	}
 }
 
-// Data that was written once and never moved needs no vacuum.
+// A result that was never moved within the file is overwritten without a vacuum.
 func TestWhatIsErasedIsOverwritten(t *testing.T) {
 	t.Run("P4_a_result_that_lay_where_it_was_written", func(t *testing.T) {
 		path := newFile(t)

@@ -62,8 +62,9 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 	}
 }
 
-// A statement that is cancelled in the moment in which it begins continues: the driver's interrupt finds no running
-// statement and is not repeated. So the test cancels before the statement begins, or when it is seen to write.
+// If a statement is cancelled in the moment in which it begins, the statement continues: the driver's
+// interrupt finds no running statement, and the driver does not repeat the interrupt. The test therefore
+// cancels before the statement begins, or after the statement has written data.
 func TestAStatementThatIsCutOff(t *testing.T) {
 	for name, until := range map[string]func(ctx context.Context, file string){"before_it_begins": nil, "while_it_writes": untilItSpills} {
 		t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch_"+name, func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 	}
 }
 
-// untilItSpills returns when a transaction writes pages that its cache cannot hold, or when ctx ends.
+// untilItSpills returns when a transaction has written pages to the file because the cache is full, or when
+// ctx ends.
 func untilItSpills(ctx context.Context, file string) {
 	size := func() int64 {
 		info, err := os.Stat(file + "-wal")

@@ -125,7 +125,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// halfDone returns an open batch of two marks; the first has its effect.
+// halfDone returns an open batch of two marks. Only the first message has written its effect.
 func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []store.Mark, store.Batch[*sql.Tx]) {
 	t.Helper()
 	i := instance(t, pragmas+foreignKeys)
@@ -213,7 +213,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// readsThenWrites delivers each message with a handler that reads first.
+// readsThenWrites delivers each message to a handler that reads before it writes.
 func readsThenWrites(t *testing.T, i storetest.Instance[*sql.Tx], ids []store.Mark) {
 	for n := range ids {
 		b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, ids[n:n+1])

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// instance returns a store with a table of effects without a unique key.
+// instance returns a new store and a table of effects without a unique key.
 func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	db := openMigrated(t, options)
@@ -21,14 +21,14 @@ func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	return instanceOn(t, storeOn(t, db), db)
 }
 
-// templates are migrated database files, by the options of their connections.
+// templates has migrated database files by the options of their connections.
 var templates = struct {
 	sync.Mutex
 	files map[string][]byte
 }{files: map[string][]byte{}}
 
-// openMigrated opens a new migrated file. It copies a template, because hundreds of tests need one, and migrating took a
-// third of their time.
+// openMigrated opens a new database file that is already migrated. It copies a template, because hundreds of
+// tests need such a file and migrating took a third of their time.
 func openMigrated(t testing.TB, options string) *sql.DB {
 	t.Helper()
 	templates.Lock()
@@ -52,7 +52,8 @@ func openMigrated(t testing.TB, options string) *sql.DB {
 	return openFile(t, path, options)
 }
 
-// sound checks what must be true after every test: no connection is held, no guard is open, and the file is intact.
+// sound checks what must hold after every test: no connection is in use, no guard row is left, and the file
+// is intact.
 func sound(t testing.TB, db *sql.DB) {
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are held", n)

@@ -18,7 +18,7 @@ func TestActsOnManyRows(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
 	_, coded := db.Exec("no statement")
-	answers := []error{coded, io.ErrUnexpectedEOF} // neither says that nothing was committed
+	answers := []error{coded, io.ErrUnexpectedEOF} // neither error says that nothing was committed
 	lose := func() func() {
 		answer := answers[0]
 		answers = answers[1:]
@@ -31,8 +31,8 @@ func TestActsOnManyRows(t *testing.T) {
 	}}.Run(t)
 }
 
-// SQLite plans statements without looking at their arguments: a table that is scanned for each of many rows is visible
-// in the plan.
+// SQLite plans a statement without looking at its arguments. The plan therefore shows whether a table is
+// scanned for each of many rows.
 func TestActsFindTheirRowsByKeys(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
 	storeOn(t, db)

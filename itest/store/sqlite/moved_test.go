@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// beside are the suffixes of a database's files.
+// beside has the suffixes of the files that belong to a database.
 var beside = []string{"", "-wal", "-shm"}
 
 func moveFile(t testing.TB, from, to string) {

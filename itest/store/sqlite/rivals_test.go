@@ -37,7 +37,7 @@ func TestRivalsOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// conflict delivers a mark, with a row if its content is another.
+// conflict delivers a mark and checks its verdict. If the content differs, conflict also writes a row.
 func conflict(t *testing.T, s *sqlstore.Store, mark store.Mark, want store.VerdictKind) {
 	b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 	if err != nil {

@@ -29,7 +29,7 @@ values (1, ?, x'0061', x'', 0, 0, 'BLOCKED', 'gap', '', 0, 0, '', '', '', '{}', 
 		t.Fatal(err)
 	}
 	t.Run("trap_T81_rows_are_counted_while_somebody_writes", func(t *testing.T) {
-		tx, err := db.Begin() // locks the file
+		tx, err := db.Begin() // this transaction locks the file
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ from semel_scopes where number % 100 = 0`)
 		if got := claim("audit", 10); len(got) != 0 {
 			t.Errorf("another consumer claimed %v", got)
 		}
-		// Rows with higher numbers are due for longer.
+		// Rows with higher numbers have been due for longer.
 		if got := fmt.Sprint(claim("billing", 5), claim("billing", 3), claim("billing", 10)); got != "[10 9 8 7 6] [5 4 3] [2 1]" {
 			t.Errorf("claimed %s", got)
 		}

@@ -1,4 +1,4 @@
-// Package sqlite runs the store's suites against SQLite.
+// Package sqlite runs the suites of stores against SQLite.
 package sqlite
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const pragmas = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)"
 
-// newFile returns the path of a database that does not exist yet.
+// newFile returns a path for a new database.
 func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "shop.db") }
 
 // openFile opens a database file for the duration of the test.

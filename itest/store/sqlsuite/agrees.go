@@ -7,7 +7,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Agrees runs the deep check on the rows of the consumer "billing": none may contradict its marker or its stream.
+// Agrees runs the deep check on the rows of the consumer "billing". No row may contradict its marker or its
+// stream.
 func Agrees(t testing.TB, s interface {
 	Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
 }) {

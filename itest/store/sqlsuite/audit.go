@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AuditStore is a store that seals acts.
+// AuditStore is a store that can seal its log of changes.
 type AuditStore interface {
 	admin.Auditor
 	admin.Recorder
 }
 
-// AuditKey is a test key; it is not secret.
+// AuditKey is a key for tests. It is not secret.
 var AuditKey = []byte("0123456789abcdef0123456789abcdef")
 
-// Acted records acts that are named by the numbers from and to and those between them.
+// Acted records one change for each number from `from` to `to`.
 func Acted(t testing.TB, s AuditStore, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
@@ -31,7 +31,7 @@ func Acted(t testing.TB, s AuditStore, from, to int) {
 	}
 }
 
-// SealedAll seals all acts, and returns how many lines were written.
+// SealedAll seals all changes and returns the number of written lines.
 func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	t.Helper()
 	done, err := s.Seal(t.Context(), admin.Sealing{Key: key, Whole: true, Most: math.MaxInt32})
@@ -41,7 +41,8 @@ func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	return done.Lines
 }
 
-// AuditFindings verifies the chain of a store against its acts and against heads that were kept elsewhere.
+// AuditFindings verifies the chain of a store against its changes and against heads that were stored
+// elsewhere.
 func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) (found []string, r audit.Report) {
 	t.Helper()
 	v := audit.NewVerifier(key)
@@ -67,16 +68,16 @@ func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) 
 	return found, r
 }
 
-// forgery is a manipulation of the tables, and the findings that it must cause.
+// forgery is a manipulation of the tables with the findings that verification must report.
 type forgery struct {
 	name string
 	does []string
 	want []string
-	// kept: only a head that was kept elsewhere reveals it.
+	// kept is true if only a head that was stored elsewhere reveals the forgery.
 	kept bool
 }
 
-// forgeries are manipulations of a chain of ten lines. in.semel_acts is the table of changes.
+// forgeries are manipulations of a chain of ten lines. The table in.semel_acts contains the changes.
 var forgeries = []forgery{
 	{name: "G6_an_act_that_was_changed", does: []string{"update in.semel_acts set why = 'forged' where number = 3"},
 		want: []string{`line 3, change 3: changed: in the table of changes: why was sealed as "reason 3" and is "forged"`}},
@@ -102,13 +103,13 @@ var forgeries = []forgery{
 		want: []string{"lines 8 to 10: cut off: the lines end before the head that was kept"}},
 }
 
-// Forged is a store for one forgery. exec runs the forger's statements, without triggers.
+// Forged is a store for one forgery. exec runs the forger's statements with triggers disabled.
 type Forged struct {
 	Store AuditStore
 	Exec  func(t testing.TB, statement string)
 }
 
-// Forgeries makes each forgery on its own store, and checks that verification reports it.
+// Forgeries makes each forgery on a new store, and checks that verification reports the forgery.
 func Forgeries(t *testing.T, fresh func(t testing.TB) Forged) {
 	for _, f := range forgeries {
 		for _, key := range [][]byte{nil, AuditKey} {
@@ -165,8 +166,9 @@ func forge(t *testing.T, w Forged, f forgery, key []byte) {
 	}
 }
 
-// LateActs seals acts of which an earlier one commits later: its missing number must not be reported as a loss, and the
-// act is sealed after its commit. late writes an uncommitted act, and returns the function that commits it.
+// LateActs seals changes while a change with a smaller number is not committed yet. Verification must not
+// report the missing number as a loss. The late change must be sealed after its commit. late writes an
+// uncommitted change and returns the function that commits the change.
 func LateActs(t *testing.T, s AuditStore, late func(t testing.TB) (commit func())) {
 	t.Helper()
 	Acted(t, s, 1, 2)

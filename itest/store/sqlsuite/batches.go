@@ -1,5 +1,5 @@
-// Package sqlsuite contains what the suites of the SQL stores share: helpers for marks, writes and reads that work with
-// every driver, and cases that are the same for all of them.
+// Package sqlsuite contains what the test suites of the SQL stores share. It has helpers that write and read
+// with every driver, and cases that are the same for all SQL stores.
 package sqlsuite
 
 import (
@@ -27,7 +27,7 @@ func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...stri
 	return all
 }
 
-// Begin opens a batch.
+// Begin opens a batch and fails the test if that is not possible.
 func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
@@ -37,7 +37,7 @@ func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks [
 	return b, v
 }
 
-// Asked returns the verdicts on marks and rolls back.
+// Asked returns the verdicts for marks and rolls back.
 func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []store.Verdict {
 	t.Helper()
 	b, v := Begin(t, s, store.TxOptions{}, marks)
@@ -45,7 +45,7 @@ func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []sto
 	return v
 }
 
-// Attempt runs one batch with an effect for each fresh mark.
+// Attempt runs one batch that writes an effect for each new mark.
 func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) (store.Result, []store.Verdict, error) {
 	t.Helper()
 	b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks)
@@ -64,7 +64,7 @@ func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark)
 	return b.Commit(t.Context(), store.Ending{}), v, nil
 }
 
-// Works checks that the marks are applied once after the fault has ended.
+// Works checks, after the end of a fault, that a new attempt applies the marks once.
 func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	t.Helper()
 	for range 2 {
@@ -79,7 +79,7 @@ func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	}
 }
 
-// Is checks an error's class and text.
+// Is checks the class and the text of an error.
 func Is[Tx any](t testing.TB, s store.TxStore[Tx], err error, class store.Class, says string) {
 	t.Helper()
 	if err == nil {
@@ -90,7 +90,7 @@ func Is[Tx any](t testing.TB, s store.TxStore[Tx], err error, class store.Class,
 	}
 }
 
-// Unknown checks that the outcome of a commit is reported as unknown.
+// Unknown checks that a commit is reported with an unknown outcome.
 func Unknown(t testing.TB, r store.Result) {
 	t.Helper()
 	if r.Outcome != store.CommitUnknown || r.Class != store.ClassDown || r.Culprit != store.NoCulprit || r.Err == nil {
@@ -98,7 +98,7 @@ func Unknown(t testing.TB, r store.Result) {
 	}
 }
 
-// Refused checks that a schema was refused, with a remedy.
+// Refused checks that the store rejected a schema, and that the error names a remedy.
 func Refused(t testing.TB, err error, says string) {
 	t.Helper()
 	if !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), says) {

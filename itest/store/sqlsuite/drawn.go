@@ -21,10 +21,11 @@ type place struct{ stream, version int }
 
 func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.version) }
 
-// GoString returns a short text for rapid's output.
+// GoString returns a short text for the output of the library rapid.
 func (p place) GoString() string { return p.String() }
 
-// drawnMessage is a message with a version. A message from another producer has another identity and the same content.
+// drawnMessage is a message with a version. If another producer sent it, the message has the same content but
+// another identity.
 type drawnMessage struct {
 	place
 	other bool
@@ -37,28 +38,28 @@ func (m drawnMessage) String() string {
 	return m.place.String()
 }
 
-// GoString returns a short text for rapid's output.
+// GoString returns a short text for the output of the library rapid.
 func (m drawnMessage) GoString() string { return m.String() }
 
-// call is a handler call for a version, counted from 1.
+// call is the nth handler call for a version, counted from 1.
 type call struct {
 	place
 	nth int
 }
 
-// GoString returns a short text for rapid's output.
+// GoString returns a short text for the output of the library rapid.
 func (c call) GoString() string { return fmt.Sprintf("call %d of %v", c.nth, c.place) }
 
-// drawn is a drawn case: messages and faults of some streams.
+// drawn is a random case: the messages of some streams, and faults.
 type drawn struct {
 	lengths []int
 	order   []drawnMessage
-	// late are versions that arrive when all others are processed.
+	// late are versions that arrive after all other versions are processed.
 	late []place
-	// fails are handler calls that fail; discards are handler calls that discard the message.
+	// fails are the handler calls that fail. discards are the handler calls that discard the message.
 	fails    []call
 	discards []place
-	// stops are the numbers of handler calls after which the first runs are stopped.
+	// stops has, for each of the first runs, the number of handler calls after which the run is stopped.
 	stops  []int
 	config consumer.Config
 	fetch  int
@@ -100,7 +101,7 @@ func (m drawnMessage) message(stream string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
 }
 
-// wants returns the versions of a stream that take effect, up to the first late one.
+// wants returns the versions of a stream that must take effect: all versions before the first late version.
 func (d *drawn) wants(stream int, late []place) (all []int) {
 	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
 		if !slices.Contains(d.discards, place{stream, n}) {
@@ -110,7 +111,7 @@ func (d *drawn) wants(stream int, late []place) (all []int) {
 	return all
 }
 
-// drawnSource delivers to each run the messages that were not settled before.
+// drawnSource delivers in each run the messages that were not acknowledged in earlier runs.
 type drawnSource struct {
 	once
 	most int
@@ -155,7 +156,7 @@ func (s *drawnSource) Settle(_ context.Context, all []source.Settlement) ([]int,
 	return nil, nil
 }
 
-// played is a drawn case with the store that it runs on.
+// played is a random case with the store on which it runs.
 type played[Tx any] struct {
 	Followed[Tx]
 	drawn
@@ -164,15 +165,15 @@ type played[Tx any] struct {
 	intents *consumer.Intents[Tx]
 
 	mutex  sync.Mutex
-	calls  int // left in this run, if it is to be stopped
+	calls  int // number of handler calls until this run is stopped
 	cancel context.CancelFunc
 	called map[place]int
 }
 
-// stream returns a stream's name, which no other case of the store uses.
+// stream returns the name of a stream. No other case on this store uses this name.
 func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
 
-// handle has an effect and writes an intent, and may fail after both.
+// handle writes an effect and an intent. Afterwards it may fail.
 func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
 	v, err := semel.JSON[step](m)
 	if err != nil {

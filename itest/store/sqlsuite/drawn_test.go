@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inMemory returns a store that keeps its own log of versions.
+// inMemory returns a memory store that has its own log of versions.
 func inMemory() sqlsuite.Followed[*memstore.Tx] {
 	store := memstore.New()
 	return sqlsuite.Followed[*memstore.Tx]{

@@ -14,20 +14,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Emission is a store whose duplicates cause intents to be sent again.
+// Emission is a store with a consumer whose duplicates cause intents to be sent again.
 type Emission[Tx any] struct {
-	// Store is the store of the consumer "billing"; Sender is the store that intents are written with.
+	// Store is the store of the consumer "billing". Sender is the store of the consumer that sends the
+	// intents.
 	Store, Sender store.TxStore[Tx]
 	// ID is the id of the message.
 	ID string
 	// Retention is the retention policy that a store with daily partitions needs.
 	Retention consumer.RetentionPolicy
-	// Pass moves the times in the tables back, as if the interval of sent intents had passed.
+	// Pass moves the times in the tables back, as if the interval for sending intents again had passed.
 	Pass func(t testing.TB)
 }
 
-// Sends delivers copies at once, in two processes: the intents of the message are sent once more, and not again before
-// the interval has passed.
+// Sends delivers copies in two processes at the same time. The intents of the message must be sent once more,
+// and not again before the interval has passed.
 func (e Emission[Tx]) Sends(t *testing.T) {
 	var keys sync.Map
 	var calls atomic.Int64
@@ -55,7 +56,7 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 		}
 	}
 	e.comes(t, 1, source.EndApplied)
-	comes(1, source.EndDuplicate, 0) // nothing was sent yet
+	comes(1, source.EndDuplicate, 0) // the intents were not sent yet
 	sends(2)
 	comes(3, source.EndDuplicate, 0)
 	e.Pass(t)
@@ -71,7 +72,8 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 	}
 }
 
-// comes delivers copies of the message in a process of its own, and returns how many intents are sent again.
+// comes delivers copies of the message to a new consumer, as in a process of its own. It returns how many
+// intents are sent again.
 func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)
@@ -103,7 +105,7 @@ func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	return c.Counts().ReEmitted
 }
 
-// sender processes due intents.
+// sender runs the consumer that sends intents until all due intents are processed.
 func (e Emission[Tx]) sender(t testing.TB, sent func(*semel.Message)) {
 	t.Helper()
 	c, err := consumer.NewLeased(e.Sender, func(_ context.Context, _ consumer.Call, m *semel.Message) error {

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeyOf returns a test key; it is not secret.
+// KeyOf returns a key for tests. It is not secret.
 func KeyOf(b byte) []byte { return bytes.Repeat([]byte{b}, encryption.KeySize) }
 
-// CipherOf returns a cipher with keys of these bytes. The first key is the current one.
+// CipherOf returns a cipher with one key for each of these bytes. The first key is the current key.
 func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	t.Helper()
 	var former [][]byte
@@ -32,18 +32,19 @@ func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	return c
 }
 
-// Encrypting is one database that is opened by stores with different ciphers.
+// Encrypting is one database that stores with different ciphers open.
 type Encrypting[Tx any] struct {
-	// Open opens a store; since is the time from which encryption is required, or zero.
+	// Open opens a store with a cipher. Encryption is required for rows that were written after since; zero
+	// means that it is never required.
 	Open func(t testing.TB, c store.Cipher, since time.Time) EncryptingStore[Tx]
-	// Where names the tables that contain one of these forms of a word.
+	// Where returns the tables that contain one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
-	// Exec runs a statement as a user that may write the tables but has no key. {prefix} is the prefix of the table
-	// names.
+	// Exec runs a statement as a user that may write the tables but does not have the key. "{prefix}" is
+	// replaced by the prefix of the table names.
 	Exec func(t testing.TB, text string)
 }
 
-// EncryptingStore contains the operations that read or write encrypted data.
+// EncryptingStore has the operations that read or write encrypted data.
 type EncryptingStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -53,12 +54,12 @@ type EncryptingStore[Tx any] interface {
 
 const hiddenWord = "Ana-Vukovic"
 
-// hiddenMessage returns a message with the word in every encrypted field.
+// hiddenMessage returns a message that has the word in every field that is encrypted.
 func hiddenMessage() *semel.Message {
 	return (&person{word: hiddenWord}).message()
 }
 
-// Encrypted checks that a store encrypts the messages that it keeps, however they were written.
+// Encrypted checks that a store encrypts the messages that it stores, however they were written.
 func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	t.Run("P4_what_is_kept_of_messages_is_encrypted_and_read_again", func(t *testing.T) {
 		s := e.Open(t, CipherOf(t, 1), time.Time{})
@@ -86,7 +87,7 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	keyed(t, e)
 }
 
-// moved checks that a store refuses rows that a user without the key has moved.
+// moved checks that a store rejects rows that a user without the key has moved to another consumer or source.
 func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	for _, to := range []struct{ from, consumer, source, set, says string }{
 		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},
@@ -126,7 +127,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	}
 }
 
-// hiddenMarks returns marks of identities that are new to the tables.
+// hiddenMarks returns marks with new identities.
 func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	var ids []string
@@ -136,7 +137,8 @@ func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	return Marks(t, s, "shop", ids...)
 }
 
-// keepHidden parks a message, parks one in a transaction, receives one that waits, and keeps a result.
+// keepHidden parks a message in a batch and another one in the program's transaction. It also receives a
+// message, and stores a result.
 func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark) {
 	t.Helper()
 	first := marks[0]
@@ -170,7 +172,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 	committed(t, b)
 }
 
-// stepHidden commits a step with an output of the waiting message.
+// stepHidden commits a step of the waiting message. The step has an output.
 func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
 	claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
@@ -184,7 +186,7 @@ func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	}
 }
 
-// wantShown checks that everything that was kept can be read.
+// wantShown checks that the store can read all stored messages and results.
 func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, want int) {
 	t.Helper()
 	found := 0
@@ -222,7 +224,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 	}
 }
 
-// wantHidden checks that the rows are listed and none of their messages can be read.
+// wantHidden checks that the rows are listed but none of their messages can be read.
 func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true})

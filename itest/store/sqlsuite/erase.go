@@ -21,18 +21,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Personal is a store with a function that finds a word in its database.
+// Personal is a store, with a function that searches a word in the store's database.
 type Personal struct {
 	Store *sqlstore.Store
-	// Where names the places that contain one of these forms of a word.
+	// Where returns the places that contain one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
 }
 
-// Forms returns the forms of a word in a database or a dump of it: plain, in hexadecimal digits, and in base64 at every
-// alignment.
+// Forms returns the forms that a word can have in a database or in a dump: plain text, hexadecimal digits,
+// and base64 at every alignment.
 func Forms(word string) [][]byte {
 	all := [][]byte{[]byte(word), []byte(hex.EncodeToString([]byte(word))), []byte(strings.ToUpper(hex.EncodeToString([]byte(word))))}
-	for before := range 3 { // the first and last digits depend on the neighbouring bytes
+	for before := range 3 { // the first and the last digits also depend on the neighbouring bytes
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), word...))
 		all = append(all, []byte(text[[]int{0, 2, 3}[before]:len(text)-2]))
 	}
@@ -49,17 +49,17 @@ func Has(text []byte, forms [][]byte) bool {
 	return false
 }
 
-// person is a person whose word is written into a store.
+// person writes a word of its own into every field that a user can fill.
 type person struct {
 	t    testing.TB
 	s    *sqlstore.Store
 	word string
-	// scope is the scope of the source of the identities, which are named after the place.
+	// scope is the number under which the store keeps the person's source.
 	scope int64
 }
 
-// traces lists the places where a user's text can be stored, with the operation that writes it. Add every new place
-// here; the suite then checks that it is erased.
+// traces lists the places where a store can keep a user's text, each with the operation that writes it. Add
+// every new place here. The suite then checks that an erasure removes the text from this place.
 var traces = []struct {
 	name   string
 	leaves func(p *person, id string)
@@ -132,7 +132,7 @@ func (p *person) mark(id string, content byte) store.Mark {
 	return store.Mark{Scope: p.scope, Consumer: "billing", Source: "shop", ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: store.Applied}
 }
 
-// message returns a message with the word in every field that a producer can write.
+// message returns a message that has the word in every field that a producer can fill.
 func (p *person) message() *semel.Message {
 	w := p.word
 	return &semel.Message{
@@ -161,7 +161,7 @@ func (p *person) rows(id string) []store.StoredRow {
 	return rows
 }
 
-// discard closes all rows of an identity.
+// discard discards all rows of an identity.
 func (p *person) discard(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
@@ -169,7 +169,7 @@ func (p *person) discard(id string) {
 	}
 }
 
-// work claims the row of an identity, and ends the claim in a batch.
+// work claims the row of an identity in a batch and ends the claim with `e`.
 func (p *person) work(id string, e store.ClaimEnding) {
 	p.t.Helper()
 	claims, err := p.s.Claim(p.t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
@@ -184,7 +184,7 @@ func (p *person) work(id string, e store.ClaimEnding) {
 	}
 }
 
-// causes writes an intent of a message, with a result of its sender, and discards it.
+// causes writes an intent of a message, lets its sender store a result, and discards the intent.
 func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
@@ -199,8 +199,8 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	return semel.Key{Consumer: sender, ID: id}
 }
 
-// NothingIsLeft writes a person's word to every possible place, and another person's word beside it; erases the first in
-// slices, and searches for both.
+// NothingIsLeft tests each place in which a text can be stored. It writes the words of two persons there,
+// erases the first person in several transactions, and searches for both words.
 func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 	for _, trace := range traces {
 		t.Run("P4_of_"+strings.ReplaceAll(trace.name, " ", "_"), func(t *testing.T) {
@@ -261,7 +261,7 @@ func wantNowhere(t testing.TB, p Personal, word string) {
 	}
 }
 
-// erase erases identities, with at most this many identities in a transaction.
+// erase erases identities, at most `most` of them in each transaction.
 func (p *person) erase(ids []string, most int) {
 	p.t.Helper()
 	o := admin.Erasing{Filter: admin.ErasureFilter{IDs: ids}, Most: most, Act: store.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
@@ -275,7 +275,7 @@ func (p *person) erase(ids []string, most int) {
 	}
 }
 
-// erasedBy checks that the record of an erasure names the identity if it has no row.
+// erasedBy checks that the log of changes names the erased identity if the identity has no row.
 func (p *person) erasedBy(id string) {
 	p.t.Helper()
 	acts, err := p.s.Erased(p.t.Context(), p.key(id))
@@ -285,7 +285,7 @@ func (p *person) erasedBy(id string) {
 	}
 }
 
-// absorbs checks that a copy of an identity has no effect, unless the identity has only a leased key.
+// absorbs checks that a copy of a message has no effect. A message that has only a leased key is not checked.
 func (p *person) absorbs(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
@@ -298,7 +298,7 @@ func (p *person) absorbs(id string) {
 	}
 }
 
-// stays checks that the rows of an identity are complete.
+// stays checks that the rows of an identity have not lost any data.
 func (p *person) stays(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
@@ -308,8 +308,8 @@ func (p *person) stays(id string) {
 	}
 }
 
-// TablesWith returns the tables of a PostgreSQL schema that have a row with one of these forms, in any column. query
-// returns the first column of rows.
+// TablesWith returns the tables of a PostgreSQL schema in which a row contains one of these forms, in any
+// column. query runs a query and returns the first column of the rows.
 func TablesWith(t testing.TB, schema string, forms [][]byte, query func(text string, args ...any) []string) (found []string) {
 	t.Helper()
 	tables := query("select table_name::text from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", schema)

@@ -19,10 +19,10 @@ import (
 // Account is a store with an account in the same database.
 type Account[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Add adds to the account in a handler's transaction; Balance reads the committed balance.
+	// Add adds to the account in a handler's transaction. Balance reads the committed balance.
 	Add     func(ctx context.Context, tx Tx, amount int) error
 	Balance func(t testing.TB) int
-	// OneWriter: an open transaction blocks all other transactions.
+	// OneWriter is true if an open transaction blocks all other transactions.
 	OneWriter bool
 }
 
@@ -57,14 +57,14 @@ func (s *once) Settle(_ context.Context, all []source.Settlement) ([]int, error)
 	return nil, nil
 }
 
-// idle is longer than any wait of the cases that use it.
+// idle is longer than any pause in the cases that use it.
 const idle = time.Second
 
 func payment() *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("p1")}}, Body: []byte(`{"amount": 100}`)}
 }
 
-// billing returns a consumer that receives messages before its handler runs.
+// billing returns a consumer that stores messages in the inbox before its handler runs.
 func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source, idle time.Duration) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(a.Store, handle, consumer.Config{
@@ -79,8 +79,8 @@ func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *sem
 	return c
 }
 
-// Inbox tests the three ways in which systems with an inbox lost a message or doubled its effect (fact 16), on a store
-// with an account.
+// Inbox tests a store with the three faults by which systems with an inbox lost a message or doubled its
+// effect (fact 16).
 func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("trap_T14_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
 		a := open(t)
@@ -139,8 +139,9 @@ func (a Account[Tx]) wants(t testing.TB, want int) {
 	}
 }
 
-// rescued freezes a worker past its lease, with its effect in an open transaction if others can work at the same time,
-// and lets it continue after another worker has taken over.
+// rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken
+// over. If other transactions can work at the same time, the frozen worker has its effect in an open
+// transaction.
 func (a Account[Tx]) rescued(t *testing.T) {
 	scope, err := a.Store.Scope(t.Context(), "billing", "", 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed checks that a store keeps no hash of a content that somebody without the key could guess, and still recognises
-// contents.
+// keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify a
+// guessed content with a stored hash. The store must still recognise contents.
 func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
@@ -54,7 +54,7 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 			}
 			before, after := open(o.before, o.sinceThen), open(o.after, o.sinceNow)
 			back := before
-			if o.before == nil { // it has no key for what the other store writes
+			if o.before == nil { // this store does not have the key that the other store uses
 				back = after
 			}
 			recognised(t, before, after, back)
@@ -73,13 +73,13 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// printed returns a mark with the fingerprint of a body.
+// printed returns the mark with the fingerprint of a body.
 func printed(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
 }
 
-// hashes returns the forms in which hashes of these bodies could be kept.
+// hashes returns all forms in which a store could keep hashes of these bodies.
 func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {
@@ -91,8 +91,8 @@ func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	return all
 }
 
-// keepPins keeps each body in another way: parked and edited, as a conflict of that, as the last version of a stream,
-// waiting, as the content of a leased key, and as an edit.
+// keepPins stores each body in another way: as a parked and edited message, as a conflict of this message, as
+// the last version of a stream, as a waiting message, as the content of a leased key, and as an edit.
 func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []string) {
 	t.Helper()
 	ids := []string{name + " 0", name + " 0", name + " 1", name + " 2"}
@@ -135,8 +135,9 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 }
 
-// recognised marks contents with one store, and checks that another store recognises them: copies are duplicates, other
-// contents are conflicts, and a known conflict is counted on its row. back must recognise what the other store wrote.
+// recognised stores contents with one store, and checks that another store recognises them. Copies must be
+// duplicates, other contents must be conflicts, and a repeated conflict must be counted in its row. The store
+// `back` must recognise the contents that the other store wrote.
 func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	name := strings.ReplaceAll(t.Name(), "/", " ")
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
@@ -187,7 +188,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	sameKey(t, before, after, name, applied.Fingerprint, other.Fingerprint)
 }
 
-// claimedBy lets a store process the row of a waiting mark.
+// claimedBy makes a store process the row of a waiting message.
 func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}})
@@ -212,8 +213,8 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	}
 }
 
-// sameKey claims a leased key with one store, and checks that the other one distinguishes its content from another
-// content.
+// sameKey claims a leased key with one store. It checks that the other store distinguishes the key's content
+// from another content.
 func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
 	t.Helper()
 	first, is := before.(keystore.Store)

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeysAhead checks that leases of keys end after their own length if they were set while the store's clock was ahead.
-// move moves columns of all keys, as if the clock had jumped.
+// KeysAhead checks leases of keys that were set while the store's clock was ahead. Each lease must end after
+// its own length. move changes columns of all keys, as if the clock had jumped.
 func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, columns ...string)) {
 	const lease = time.Minute
 	const first, leased, until = "first_at", "leased_at", "locked_until"
@@ -31,7 +31,7 @@ func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, colum
 		holder := claim("ahead")
 		claims(t, holder, keystore.Claimed)
 		move(24*time.Hour, first, leased, until)
-		claims(t, holder, keystore.Claimed) // its answer was lost
+		claims(t, holder, keystore.Claimed) // the answer to the first claim was lost, so the holder claims again
 		claims(t, claim("ahead"), keystore.Held)
 		move(-lease, leased, until)
 		if a := claims(t, claim("ahead"), keystore.Claimed); !year.Forgotten(a.Since) {
@@ -56,7 +56,7 @@ func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, colum
 	t.Run("trap_T113_a_lease_that_was_extended_since_is_left_alone", func(t *testing.T) {
 		holder := claim("extended")
 		claims(t, holder, keystore.Claimed)
-		move(30*time.Second, first, leased, until) // less than a lease
+		move(30*time.Second, first, leased, until) // the time moves by less than a lease
 		if err := s.ExtendKey(t.Context(), holder.Key, holder.Token, lease); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ManyActs is a store whose statements are counted.
+// ManyActs is a store that counts its statements.
 type ManyActs[Tx any] struct {
 	Store interface {
 		store.TxStore[Tx]
@@ -23,24 +23,25 @@ type ManyActs[Tx any] struct {
 		admin.Resolver
 		admin.Lines
 	}
-	// Statements returns how many statements were sent, including BEGIN and COMMIT.
+	// Statements returns the number of statements so far, including BEGIN and COMMIT.
 	Statements func() int64
-	// Poison makes each update of a row of the inbox fail, until end is called.
+	// Poison makes each update of an inbox row fail until end is called.
 	Poison func(t testing.TB, number int64) (end func())
-	// Hold locks a row until end is called; nil if a writer locks everything.
+	// Hold locks a row until end is called. Hold is nil if each writer locks the whole database.
 	Hold func(t testing.TB, number int64) (end func())
-	// Lose makes each COMMIT succeed but return an ambiguous error, until end is called: first an error of the server,
-	// then one of the connection. It is nil if the driver cannot do that.
+	// Lose makes each COMMIT succeed but return an error that leaves the outcome open, until end is called.
+	// The first error comes from the server, the next from the connection. Lose is nil if the driver cannot
+	// do that.
 	Lose func() (end func())
 }
 
 const (
-	// many rows are changed with at most mostStatements statements.
+	// The test changes `many` rows and allows at most mostStatements statements.
 	many           = 1000
 	mostStatements = 30
 )
 
-// Run checks that a store changes many rows with few statements, whatever happens to one of them.
+// Run checks that a store changes many rows with few statements, even if one of the rows cannot be changed.
 func (w ManyActs[Tx]) Run(t *testing.T) {
 	w.few(t, w.park(t, many))
 	w.lines(t)
@@ -60,7 +61,8 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	}
 }
 
-// unanswered changes rows and loses the answer of COMMIT: the outcome is unknown, and nothing is retried.
+// unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
+// store must not retry.
 func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
 		rows := w.park(t, 100)
@@ -80,7 +82,7 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// few carries out every command that is not about lines on all rows, and leaves them discarded.
+// few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
 func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
 		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
@@ -106,7 +108,7 @@ func (w ManyActs[Tx]) resolves(r admin.Resolution) func(context.Context, store.A
 	}
 }
 
-// act carries out a command on rows, checks their new state, and counts the statements.
+// act runs a command on rows, checks the new state of the rows, and checks the number of statements.
 func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(context.Context, store.Act, ...store.RowRevision) []error, want store.RowState) {
 	t.Helper()
 	seen := w.seen(t, rows)
@@ -126,7 +128,7 @@ func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(conte
 	}
 }
 
-// doubt claims due rows, starts a call for each, and leaves them parked with unknown outcomes.
+// doubt claims due rows, starts a call for each, and parks them with unknown outcomes.
 func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	t.Helper()
 	claimed, err := w.Store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Numbers: rows, Token: store.NewToken(), Most: len(rows), Lease: time.Minute})
@@ -144,7 +146,8 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
 
-// lines skips and discards rows that are each the first of a line, and so frees the rows behind them.
+// lines skips and discards rows that are each the first row of a lane. Both commands must free the rows
+// behind them.
 func (w ManyActs[Tx]) lines(t *testing.T) {
 	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
 		first, behind := w.parkInLines(t, many)
@@ -160,7 +163,7 @@ func (w ManyActs[Tx]) lines(t *testing.T) {
 	})
 }
 
-// one carries out commands on rows, one of which cannot be changed.
+// one runs commands on rows of which one cannot be changed.
 func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context, int64) (context.Context, func())) {
 	t.Run(name, func(t *testing.T) {
 		rows := w.park(t, 100)
@@ -190,14 +193,14 @@ func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 	return w.numbers(t, store.StateParked)
 }
 
-// parkInLines parks messages that are each the first of a line, with one message behind each.
+// parkInLines parks messages that are each the first of a lane, with one message behind each.
 func (w ManyActs[Tx]) parkInLines(t *testing.T, n int) (first, behind []int64) {
 	t.Helper()
 	w.enter(t, n, store.StateParked, store.StateBlocked)
 	return w.numbers(t, store.StateParked), w.numbers(t, store.StateBlocked)
 }
 
-// enter writes n lines of rows in these states; a single row is in no line.
+// enter writes n lanes of rows with these states. With a single state, the rows are in no lane.
 func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	t.Helper()
 	var ids []string

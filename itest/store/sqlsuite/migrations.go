@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// Migrator creates the tables of a SQL store.
+// Migrator is a SQL store that can create its tables.
 type Migrator interface {
 	Migrate(ctx context.Context) (applied []string, err error)
 	Check(ctx context.Context) error
 	Print(to io.Writer) error
 }
 
-// MigrateTogether migrates with all of them at once and returns the migrations that each applied.
+// MigrateTogether runs all migrators at the same time and returns the migrations that were applied.
 func MigrateTogether(t testing.TB, all []Migrator) (applied []string) {
 	t.Helper()
-	var mu sync.Mutex // guards applied
+	var mu sync.Mutex // mu guards applied
 	var ended sync.WaitGroup
 	for _, m := range all {
 		ended.Go(func() {
@@ -35,7 +35,7 @@ func MigrateTogether(t testing.TB, all []Migrator) (applied []string) {
 	return applied
 }
 
-// MadeByHand runs the output of Print, checks that it creates the whole schema, and returns the text.
+// MadeByHand runs the SQL text of Print, checks that the text creates the whole schema, and returns the text.
 func MadeByHand(t testing.TB, m Migrator, exec func(text string)) string {
 	t.Helper()
 	var text bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NewerStore contains the operations of a SQL store that read markers of a newer release.
+// NewerStore has the operations of a SQL store that read markers of a newer release.
 type NewerStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -19,19 +19,19 @@ type NewerStore[Tx any] interface {
 	admin.MarkerReader
 }
 
-// UnknownOutcomes are numbers that have no meaning in this release.
+// UnknownOutcomes are outcome numbers that have no meaning in this release.
 var UnknownOutcomes = []int{6, 257, 0, -3}
 
-// NewerRelease is a store with a parked message "a" and an applied message "b". Their markers are changed with SQL to
-// values of a newer release. Values that a store can write are tested in storetest.
+// NewerRelease is a store with a parked message "a" and an applied message "b". The test changes their
+// markers with SQL to values of a newer release. storetest tests the values that a store can write itself.
 type NewerRelease[Tx any] struct {
 	store NewerStore[Tx]
 	exec  func(t testing.TB, statement string)
 	scope int64
 }
 
-// Newer writes both messages. exec runs a statement that names the table of markers in.semel_markers; that table must
-// accept any outcome.
+// Newer writes both messages. exec runs a statement in which in.semel_markers is the table of markers. This
+// table must accept any outcome.
 func Newer[Tx any](t testing.TB, st NewerStore[Tx], exec func(t testing.TB, statement string)) *NewerRelease[Tx] {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "shop", 0)
@@ -56,7 +56,8 @@ func (w *NewerRelease[Tx]) asked(t testing.TB, marks ...store.Mark) []store.Verd
 	return Asked[Tx](t, w.store, marks...)
 }
 
-// HoldsOutcome checks that a marker with this number is neither read as an outcome of this release nor changed.
+// HoldsOutcome checks a marker with an unknown outcome number. The store must not read it as an outcome of
+// this release and must not change it.
 func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))
 	v := w.asked(t, w.mark("c", store.Applied), w.mark("b", store.Applied), w.mark("a", store.Applied))
@@ -80,7 +81,7 @@ func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	}
 }
 
-// HoldsVersion checks the same for a fingerprint of a later version.
+// HoldsVersion checks the same for a marker whose fingerprint has a later version.
 func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	w.exec(t, "update in.semel_markers set outcome = 1, version = 300")
 	if v := w.asked(t, w.mark("b", store.Applied)); v[0].Kind != store.Newer {
@@ -88,7 +89,8 @@ func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	}
 }
 
-// TellsMarks checks that Begin reports such an outcome whatever the content, and does not affect the other mark.
+// TellsMarks checks that Begin reports an unknown outcome, whatever the content of the message is, and that
+// the other mark is unaffected.
 func (w *NewerRelease[Tx]) TellsMarks(t *testing.T) {
 	for _, outcome := range []int{6, 9, 257, 0, -3} {
 		w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))

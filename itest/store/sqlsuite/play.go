@@ -20,21 +20,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Drawing plays drawn cases.
+// Drawing runs random cases.
 type Drawing[Tx any] struct {
-	// Open returns the store of a case; it may return the same store again.
+	// Open returns the store for a case. It may return the same store several times.
 	Open func() Followed[Tx]
-	// Idle is the time without activity after which a run ends.
+	// Idle is how long a run waits without activity before it ends.
 	Idle time.Duration
-	// Again is how often a failed case is repeated: goroutines run in another order each time, and a failure that does
-	// not repeat cannot be shrunk.
+	// Again is how often a failed case is repeated. Goroutines run in another order each time, and rapid
+	// cannot shrink a failure that does not repeat.
 	Again int
 
 	cases  int
 	failed bool
 }
 
-// Drawn draws cases of versions of streams, and shrinks failing cases. All cases share the store's tables.
+// Drawn runs random cases of versions in streams. If a case fails, rapid shrinks it. All cases share the
+// tables of the store.
 func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_in_any_order_and_over_restarts_streams_end_as_the_ordered_ones_do", func(t *testing.T) {
 		Draws(t, 20)
@@ -43,7 +44,7 @@ func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
 	})
 }
 
-// Draws sets how many cases are drawn unless -rapid.checks or RAPID_CHECKS is set.
+// Draws sets the number of cases unless -rapid.checks or RAPID_CHECKS is set.
 func Draws(t *testing.T, cases int) {
 	checks := flag.Lookup("rapid.checks")
 	if checks.Value.String() != checks.DefValue || os.Getenv("RAPID_CHECKS") != "" {
@@ -58,8 +59,8 @@ func Draws(t *testing.T, cases int) {
 	t.Cleanup(func() { set(checks.DefValue) })
 }
 
-// Play draws a case and plays it. All failures are reported with the same text at the same line, so that rapid treats
-// them as the same failure: it shrinks only a failure that repeats in the same way.
+// Play generates a case and runs it. Play reports all failures with the same text at the same line. rapid
+// then treats them as the same failure and can shrink the case.
 func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	drawn, times := draw(r), 1
 	if d.failed {
@@ -89,7 +90,8 @@ func (p *played[Tx]) configure(idle time.Duration) (err error) {
 	return err
 }
 
-// play delivers all messages except the late ones, and those after all others are processed.
+// play first delivers all messages except the late ones. After these are processed, it delivers the late
+// messages.
 func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	p.source = &drawnSource{most: p.fetch}
 	late := func(m drawnMessage) bool { return slices.Contains(p.late, m.place) }
@@ -101,8 +103,8 @@ func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
 }
 
-// nothingIsDenied checks rows, markers, streams and intents for contradictions, if the store can: records of the same
-// commit must agree.
+// nothingIsDenied checks that rows, markers, streams and intents do not contradict each other, because they
+// were written in the same commits. It does nothing if the store has no such check.
 func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	store, can := p.Store.(interface {
 		Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
@@ -134,7 +136,7 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	return nil
 }
 
-// brings makes the source deliver messages.
+// brings makes the source deliver the chosen messages.
 func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	for _, m := range p.order {
 		if chosen(m) {
@@ -143,7 +145,7 @@ func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	}
 }
 
-// mostRuns is more runs than any case needs.
+// mostRuns is a limit for the number of runs that no case reaches unless it hangs.
 const mostRuns = 30
 
 // rests runs consumers one after the other until the source and the inbox are empty.
@@ -161,7 +163,7 @@ func (p *played[Tx]) rests(ctx context.Context) error {
 	return errors.New("it does not come to rest")
 }
 
-// runs is one run. It ends when idle, or after the drawn number of handler calls.
+// runs runs a consumer once. The run ends when it is idle, or after a random number of handler calls.
 func (p *played[Tx]) runs(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,7 +179,7 @@ func (p *played[Tx]) runs(ctx context.Context) error {
 	return c.Run(ctx)
 }
 
-// effects compares the effects with those of the ordered streams.
+// effects compares the effects with the effects that the versions have in their order.
 func (p *played[Tx]) effects(t testing.TB, late []place) error {
 	for s := range p.lengths {
 		if got, want := p.Versions(t, p.stream(s)), p.wants(s, late); !slices.Equal(got, want) {
@@ -187,7 +189,7 @@ func (p *played[Tx]) effects(t testing.TB, late []place) error {
 	return nil
 }
 
-// nothingIsLeft checks that no row waits, and where the streams are.
+// nothingIsLeft checks that no row waits, and checks the position of each stream.
 func (p *played[Tx]) nothingIsLeft(ctx context.Context) error {
 	rows, err := p.Store.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: p.name})
 	if err != nil {

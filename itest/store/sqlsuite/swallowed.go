@@ -14,12 +14,12 @@ import (
 // Swallowing is a database that can drop inserts into a table without an error.
 type Swallowing[Tx any] struct {
 	Store SwallowedStore[Tx]
-	// Swallow makes the database drop each insert into one of Semel's tables, named without its prefix, until end is
-	// called.
+	// Swallow makes the database drop each insert into one of Semel's tables until end is called. table is
+	// the name without the prefix.
 	Swallow func(t testing.TB, table string) (end func())
 }
 
-// SwallowedStore contains the operations that write rows which are not read immediately.
+// SwallowedStore has the operations that write rows and do not read them immediately.
 type SwallowedStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -31,8 +31,8 @@ type SwallowedStore[Tx any] interface {
 	admin.SchemaChecker
 }
 
-// Swallowed checks that a store notices if a trigger or a rule drops its writes, in every table, and that the check at
-// start names the trigger or rule.
+// Swallowed checks that a store notices when a trigger or a rule drops its writes, for every table. The check
+// at start must name the trigger or the rule.
 func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 	s := w.Store
 	by := store.Act{Verb: "discard", Who: "ana", Why: "test"}
@@ -118,7 +118,7 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
-// ended commits a batch and returns its error, or nil if it was committed.
+// ended commits a batch. It returns nil if the batch was committed, otherwise the error.
 func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
 	if r.Err != nil && r.Culprit != store.NoCulprit {
@@ -127,7 +127,7 @@ func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	return r.Err
 }
 
-// parkedRow returns a row that a batch has parked.
+// parkedRow parks a message in a batch and returns its row.
 func parkedRow[Tx any](t *testing.T, s SwallowedStore[Tx], id string) store.StoredRow {
 	t.Helper()
 	mark := Marks(t, s, "shop", id)[0]

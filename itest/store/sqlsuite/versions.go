@@ -23,19 +23,19 @@ import (
 // Followed is a store with a log of versions in the same database.
 type Followed[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Append writes a version of a stream in a handler's transaction. Versions reads the committed versions in the order
-	// of writing.
+	// Append writes a version of a stream to the log in a handler's transaction. Versions returns the
+	// committed versions in the order in which they were written.
 	Append   func(ctx context.Context, tx Tx, stream string, version int) error
 	Versions func(t testing.TB, stream string) []int
 }
 
-// step is the body of a version.
+// step is the body of a message with a version.
 type step struct {
 	Order   string `json:"order"`
 	Version int    `json:"version"`
 }
 
-// several is a source that delivers some messages, and then nothing.
+// several is a source that delivers some messages and then nothing.
 type several struct {
 	once
 	messages []*semel.Message
@@ -56,7 +56,7 @@ func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.De
 
 func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// shuffled returns versions of streams that are out of order within a window, some of them twice.
+// shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
 func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
 	for n := range length {
 		for s := range streams {
@@ -73,7 +73,7 @@ func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Mess
 	return all
 }
 
-// Versions processes versions of streams in two processes at once.
+// Versions runs two consumers of versions at the same time, as in two processes.
 func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_two_processes_apply_the_versions_of_each_stream_in_their_order", func(t *testing.T) {
 		const streams, length = 30, 20
@@ -102,7 +102,7 @@ func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 		var group sync.WaitGroup
 		counts := make([]semel.Counts, 2)
 		for i := range counts {
-			var mine []*semel.Message // some are delivered to both
+			var mine []*semel.Message // some messages are delivered to both consumers
 			for n, m := range all {
 				if n%2 == i || n%7 == 0 {
 					mine = append(mine, m)

@@ -12,31 +12,33 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// EveryWay reports whether each way to a store runs every case of storetest (SEMEL_TEST_FORMS=all).
+// EveryWay reports whether each way to reach a store runs every case of storetest (SEMEL_TEST_FORMS=all).
 func EveryWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "all" }
 
-// OneWay reports whether only one way to each store runs cases (SEMEL_TEST_FORMS=one), as in `make test`.
+// OneWay reports whether only one way to reach each store runs cases (SEMEL_TEST_FORMS=one), as in `make
+// test`.
 func OneWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "one" }
 
-// OneLine leaves out most of the table of pairs of rows, which is a third of the suite. Use it for a store that differs
-// only in batches or markers from one that runs the whole suite.
+// OneLine is a filter that leaves out most cases for pairs of rows, which are a third of the suite. Use it
+// for a store that differs only in batches or markers from a store that runs the whole suite.
 func OneLine(name string) bool {
 	table, of := strings.CutPrefix(name, "law_16_every_pair_of_rows_of_an_identity/")
 	return !of || table == "the_first_retried" || EveryWay()
 }
 
-// Ways chooses the cases of storetest for a store that is reached in several ways: with another protocol of its driver,
-// through a pooler, or in a database with objects that shadow others. The first way runs all its cases, and Ways, as the
-// tracer of its connections, records the statements of each case and their results. A further way runs as few cases as
-// needed to send all these statements.
+// Ways chooses cases of storetest for a store that can be reached in several ways: with another protocol of
+// its driver, through a pooler, or in a database with objects that shadow built-in ones. The first way runs
+// all its cases. Meanwhile Ways, as the tracer of the connections, records the statements of each case and
+// their results. A further way runs only so many cases that all these statements are sent.
 type Ways struct {
 	mutex sync.Mutex
-	cases []string                   // guarded by mutex: cases of the first way, in order
-	sent  map[string]map[string]bool // guarded by mutex: by case
-	noted bool                       // guarded by mutex: the first way has ended
+	cases []string                   // guarded by mutex: the cases of the first way, in order
+	sent  map[string]map[string]bool // guarded by mutex: the statements of each case
+	noted bool                       // guarded by mutex: whether the first way has ended
 }
 
-// First returns the filter for the cases of the first way: those that only selects, or all if it is nil.
+// First returns the filter for the cases of the first way: the cases that `only` selects, or all cases if
+// `only` is nil.
 func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	return func(name string) bool {
 		w.mutex.Lock()
@@ -46,9 +48,9 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	}
 }
 
-// Further returns the filter for the cases of a further way: as few as send all statements of the first way, and cases
-// that the first way has not run. Further selects all cases if the first way did not run, for example because of -run,
-// and none if one way is enough.
+// Further returns the filter for the cases of a further way. It selects as few cases as are needed to send
+// all statements of the first way, and all cases that the first way has not run. If the first way did not
+// run, for example because of -run, Further selects all cases. If one way is enough, Further selects none.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -66,8 +68,8 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// fewest chooses cases greedily: each time the case that sends most of the statements that no chosen case sends, until
-// each statement is sent. The caller holds mutex.
+// fewest chooses cases greedily: each time it takes the case with the most statements that no chosen case
+// sends. It ends when the chosen cases send all statements. The caller holds mutex.
 func (w *Ways) fewest() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {
@@ -96,7 +98,7 @@ func (w *Ways) fewest() (chosen map[string]bool) {
 	return chosen
 }
 
-// ofACase matches names of schemas that differ between cases.
+// ofACase matches schema names that differ from case to case.
 var ofACase = regexp.MustCompile(`"Case [0-9]+"`)
 
 type sending struct{}
@@ -119,7 +121,7 @@ func (w *Ways) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQue
 	w.note(ofACase.ReplaceAllString(text, "in"))
 }
 
-// note records what the current case has sent.
+// note records a statement of the current case.
 func (w *Ways) note(what string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

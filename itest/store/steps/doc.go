@@ -1,3 +1,3 @@
-// Package steps kills processes of a consumer with steps at each point between claim and settle, on each SQL store,
-// freezes others past their lease, and checks the effects.
+// Package steps tests consumers with steps on each SQL store. It kills processes at each point between claim
+// and acknowledgement, freezes other processes for longer than their lease, and checks the effects.
 package steps

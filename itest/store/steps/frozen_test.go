@@ -21,13 +21,14 @@ func TestStepsOfTheFrozen(t *testing.T) {
 		{"before_its_commit/postgres", "postgres", faults.BeforeCommit, false},
 		{"before_its_commit/pgxstore", "pgxstore", faults.BeforeCommit, false},
 		{"before_its_commit/pgxstore_queue", "pgxstore_queue", faults.BeforeCommit, false},
-		// With one writer, an open transaction blocks all others, so the process is frozen where none is open.
+		// In a database with one writer, an open transaction blocks all others. The process is therefore
+		// frozen at a point at which it has no open transaction.
 		{"before_its_end/sqlite", "sqlite", faults.BeforeCommit, true},
 		{"before_its_end/postgres", "postgres", faults.BeforeCommit, true},
 	} {
 		t.Run("C11_law_5_frozen_past_its_lease_its_late_step_changes_nothing_"+c.what, func(t *testing.T) {
 			where, db, rows := place(t, c.store)
-			// Its third batch is that of step charge: reserve is done.
+			// The third batch of the frozen process runs the step "charge". The step "reserve" is done.
 			frozen := started(t, order{Store: c.store, Where: where, Point: c.point, N: 3, Consumers: []string{"orders"}, Leased: c.leased, Who: "frozen"})
 			if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -43,8 +44,8 @@ func TestStepsOfTheFrozen(t *testing.T) {
 			if err := frozen.Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
-			_ = frozen.stdin.Close() // it continues
-			// It lost the claim of charge, or released it in vain as it ended.
+			_ = frozen.stdin.Close() // the process continues
+			// The process lost the claim of "charge", or failed to release this claim when it ended.
 			if said := frozen.end(t); !strings.Contains(said, "{Claimed:2 Applied:0 ") || !strings.Contains(said, " Stepped:1 ") {
 				t.Errorf("it has ended a step that was another's: %q", said)
 			}
@@ -52,7 +53,7 @@ func TestStepsOfTheFrozen(t *testing.T) {
 				t.Errorf("the row was\n%+v\nand is\n%+v", before, after)
 			}
 			want := map[string][]string{"reserve": {"frozen"}, "charge": {"next"}, "ship": {"next"}}
-			if c.leased { // an effect without a transaction stays, and no record of it exists
+			if c.leased { // the effect of a step without a transaction stays, although no record of the step exists
 				want["charge"] = []string{"frozen", "next"}
 			}
 			if got := effects(t, db, "orders"); !reflect.DeepEqual(got, want) {

@@ -31,17 +31,18 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order is an order for a child: it works on the store for each of the consumers, whose only message has the consumer's
-// name as its id. It stops where it passes the point for the n-th time, until it is told to continue. Its batches, in
-// order, receive the message and run the steps, so n says between which steps it stops.
+// order tells a child process what to do. The child runs each of the consumers on the store. A consumer has a
+// single message, whose id is the consumer's name. The child stops when it passes the point for the n-th
+// time, and waits until it is told to continue. The child's batches first receive the message and then run
+// the steps, so n determines between which steps the child stops.
 type order struct {
 	Store, Where string
 	Point        faults.Point
 	N            int
 	Consumers    []string
-	// Leased: steps run without a transaction, and write their effects directly.
+	// Leased makes the steps run without a transaction. They then write their effects directly.
 	Leased bool
-	// Who is the process name that is written with each effect.
+	// Who is the name of the process. It is written with each effect.
 	Who string
 }
 
@@ -51,7 +52,7 @@ var names = []string{"reserve", "charge", "ship"}
 
 const record = "insert into done (step, id, who) values (%s)"
 
-// live runs the consumers until they have nothing to do.
+// live runs the consumers until they have no work left.
 func live(o order) error {
 	passed := 0
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -104,17 +105,17 @@ func live(o order) error {
 	})
 }
 
-// maker makes a consumer with steps.
+// maker creates a consumer with steps.
 type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
 
-// within makes consumers whose steps run in transactions of the store.
+// within returns a maker of consumers whose steps run in transactions of the store.
 func within[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
 	return func(steps []consumer.Step[Tx], c consumer.Config) (*consumer.Consumer[Tx], error) {
 		return consumer.NewSteps(st, steps, c, plan)
 	}
 }
 
-// leased makes consumers whose steps run without a transaction.
+// leased returns a maker of consumers whose steps run without a transaction.
 func leased[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
 	return func(steps []consumer.Step[consumer.Call], c consumer.Config) (*consumer.Consumer[consumer.Call], error) {
 		return consumer.NewLeasedSteps(st, steps, c, plan)
@@ -138,8 +139,7 @@ func openSQL(o order) (*sql.DB, *sqlstore.Store, error) {
 	return db, store, err
 }
 
-// work runs the consumers concurrently, each with its steps. Each step writes its name and the output of the previous
-// step.
+// work runs the consumers at the same time. Each step writes its name and the output of the previous step.
 func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx context.Context, tx Tx, step, id string) error) error {
 	var steps []consumer.Step[Tx]
 	for i, name := range names {
@@ -176,14 +176,14 @@ func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx conte
 	return nil
 }
 
-// child is a running process that has reached its point.
+// child is a running child process that waits at its point.
 type child struct {
 	*exec.Cmd
 	stdin io.WriteCloser
 	out   *bufio.Reader
 }
 
-// started starts a child, and waits until it reports that it is at its point.
+// started starts a child process, and waits until the child reports that it is at its point.
 func started(t *testing.T, o order) *child {
 	t.Helper()
 	c := &child{Cmd: children.Command(t.Context(), t, o)}
@@ -206,7 +206,7 @@ func started(t *testing.T, o order) *child {
 	return c
 }
 
-// end waits for a successful end, and returns the rest of the output.
+// end waits until the child has ended successfully, and returns the rest of its output.
 func (c *child) end(t *testing.T) string {
 	t.Helper()
 	said, _ := io.ReadAll(c.out)
@@ -216,7 +216,7 @@ func (c *child) end(t *testing.T) string {
 	return string(said)
 }
 
-// place creates a store with the table of effects, and returns where it is.
+// place creates a store with the table of effects, and returns the path or connection string.
 func place(t *testing.T, kind string) (where string, db *sql.DB, store *sqlstore.Store) {
 	t.Helper()
 	where = filepath.Join(t.TempDir(), "shop.db")
@@ -238,7 +238,7 @@ func place(t *testing.T, kind string) (where string, db *sql.DB, store *sqlstore
 	return where, db, store
 }
 
-// row returns the row of a consumer's message, and how many of its steps are done.
+// row returns the row of a consumer's message, and the number of its steps that are done.
 func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done int) {
 	t.Helper()
 	all, err := st.Rows(t.Context(), store.RowFilter{Consumer: name})
@@ -256,7 +256,7 @@ func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done
 	return all[0], len(all[0].Steps)
 }
 
-// effects returns how often each step of a message took effect, and in which process.
+// effects returns, for each step of a message, the names of the processes in which the step took effect.
 func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	t.Helper()
 	rows, err := db.Query("select step, who from done where id = '" + id + "'")
@@ -278,13 +278,14 @@ func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	return all
 }
 
-// death is a point at which a process dies, and the steps that are done by then.
+// death is a point at which a process is killed, and the steps that are done at that time.
 type death struct {
 	point   faults.Point
 	n, done int
 }
 
-// deaths returns the deaths at each point of each batch: of the receipt, which runs no step, and of every step.
+// deaths returns a death for each point of each batch. The first batch receives the message, and each further
+// batch runs a step.
 func deaths() (all []death) {
 	for done := range len(names) + 1 {
 		all = append(all, death{faults.AfterMark, done + 1, max(done-1, 0)}, death{faults.BeforeCommit, done + 1, max(done-1, 0)}, death{faults.AfterCommit, done + 1, done})
@@ -295,8 +296,8 @@ func deaths() (all []death) {
 	return all
 }
 
-// finish runs processes without kills until everything in the order is completed: rows that dead processes had claimed
-// wait for the end of their leases.
+// finish runs processes without kills until everything in the order is completed. Rows that killed processes
+// had claimed wait until their leases end.
 func finish(t *testing.T, o order, rows *sqlstore.Store) {
 	t.Helper()
 	for range 100 {
@@ -315,7 +316,7 @@ func TestStepsUnderKills(t *testing.T) {
 	for _, st := range []string{"sqlite", "postgres", "pgxstore", "pgxstore_queue"} {
 		t.Run("C11_law_1_killed_between_any_two_steps_those_that_are_done_never_run_again/"+st, func(t *testing.T) {
 			where, db, rows := place(t, st)
-			between := map[int]int{} // kills, by how many steps were done
+			between := map[int]int{} // number of kills by the number of steps that were done
 			var all []string
 			for _, d := range deaths() {
 				name := fmt.Sprintf("%s-%d", d.point, d.n)

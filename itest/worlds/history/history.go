@@ -1,6 +1,5 @@
-// Package history extracts trees and binaries from the history of this repository, to run them
-// beside the current tree: as an older release in the same fleet, or as the base of a
-// comparison.
+// Package history extracts source trees and binaries from the history of this repository. Tests run them
+// beside the current tree: as an older release in the same fleet, or as the base of a comparison.
 package history
 
 import (
@@ -12,8 +11,8 @@ import (
 	"strings"
 )
 
-// Unpack writes the tree of a commit into an existing folder. The working directory may be
-// anywhere in a clone.
+// Unpack writes the source tree of a commit into an existing folder. The working directory may be anywhere in
+// a clone.
 func Unpack(ctx context.Context, commit, folder string) error {
 	if _, err := Output(exec.CommandContext(ctx, "git", "cat-file", "-e", commit+"^{commit}")); err != nil {
 		return fmt.Errorf("commit %s is not here; if its name is right, "+
@@ -37,8 +36,8 @@ func Root(ctx context.Context) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
 }
 
-// Commit returns the abbreviated hash of a named commit. For an empty name it returns that of
-// the current tree, with "-dirty" if the tree has changes.
+// Commit returns the abbreviated hash of a commit. If name is empty, it returns the hash of the current
+// commit, with "-dirty" if files have changed since.
 func Commit(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return Output(exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*"))
@@ -46,7 +45,7 @@ func Commit(ctx context.Context, name string) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--short", "--verify", name+"^{commit}"))
 }
 
-// Go runs the go command in a tree, with its own workspace. The compiled packages do not
+// Go runs the go command in a source tree, with the workspace of that tree. The compiled packages do not
 // contain the path of the tree, so all trees share the build cache.
 func Go(ctx context.Context, tree, verb string, args ...string) error {
 	call := exec.CommandContext(ctx, "go", append([]string{verb, "-trimpath", "-buildvcs=false"}, args...)...)
@@ -55,8 +54,8 @@ func Go(ctx context.Context, tree, verb string, args ...string) error {
 	return err
 }
 
-// Output runs a command and returns its output without surrounding blanks. An error contains
-// the command's messages.
+// Output runs a command and returns its standard output without surrounding blanks. An error contains the
+// command's standard error.
 func Output(c *exec.Cmd) (string, error) {
 	var said strings.Builder
 	c.Stderr = &said

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // the database driver
 )
 
-// Activity watches a PostgreSQL server for a proof. Activity asks the server whether a process
-// has an open transaction; the server knows the process by its application name.
+// Activity watches a PostgreSQL server for a proof. It asks the server whether a process has an open
+// transaction. The server knows the process by its application name.
 type Activity struct{ DB *sql.DB }
 
 // OpenActivity connects to the server at dsn.
@@ -27,7 +27,7 @@ func OpenActivity(dsn string) (*Activity, error) {
 // Close closes the connections.
 func (a *Activity) Close() { _ = a.DB.Close() }
 
-// Effects returns the number of effects in the log, and 0 before the first. Effects returns an
+// Effects returns the number of effects in the log, or 0 if the log does not exist yet. Effects returns an
 // error while the server restarts.
 func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) from effects`).Scan(&n)
@@ -38,16 +38,16 @@ func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Open reports whether a process has an open transaction that has written.
+// Open reports whether a process has an open transaction that has written something.
 func (a *Activity) Open(ctx context.Context, process string) (open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) > 0
 		from pg_stat_activity where application_name = $1 and backend_xid is not null`, process).Scan(&open)
 	return open, err
 }
 
-// Settled reports whether a frozen process has begun a transaction with the opening and has
-// sent nothing since. Settled waits while the server runs the last statement of the process,
-// which may be its COMMIT.
+// Settled reports whether a frozen process has begun a transaction with the opening statement and has sent
+// nothing since. While the server runs the last statement of the process, which may be its COMMIT, Settled
+// waits.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
 		active, open, err := a.sessions(ctx, process, opening)
@@ -59,9 +59,9 @@ func (a *Activity) Settled(ctx context.Context, process string, opening Opening)
 	return false, nil
 }
 
-// sessions counts the sessions of a process for which the server is working, and reports
-// whether one is idle in a transaction after its opening. For a writing transaction, a session
-// that has not written yet counts as working: its statement may be waiting for a lock.
+// sessions returns how many sessions of a process are active, and whether a session is idle in a transaction
+// after its opening statement. For a writing transaction, a session that has not written yet counts as
+// active, because its statement may be waiting for a lock.
 func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
 		count(*) filter (where state = 'idle in transaction' and query like $2 and (backend_xid is not null or not $3)) > 0
@@ -69,13 +69,13 @@ func (a *Activity) sessions(ctx context.Context, process string, opening Opening
 	return active, open, err
 }
 
-// tries is how often a process is frozen at random moments, in the hope of an open transaction,
-// before Corner is used. Each try lets the process do more of its work, which is limited.
+// tries is how often a process is frozen at random moments before Corner is used. The number is limited
+// because the process does some of its work before each try.
 const tries = 10
 
-// Catch freezes a process, which the server knows by this name, until it has an open
-// transaction that has written. Catch tries random moments first, and then Corner. With blind
-// it freezes the process only once. The process is frozen afterwards.
+// Catch freezes a process until it has an open transaction that has written something. name is the name of
+// the process on the server. Catch first tries random moments, and then uses Corner. With blind, it freezes
+// the process only once. When Catch returns, the process is frozen.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

@@ -9,48 +9,49 @@ import (
 	"time"
 )
 
-// Time limits: how long all tries together wait until a process begins a transaction; how long
-// one try locks the table for all processes, because the chosen process may itself wait for
-// another; and how long a server may take to answer.
+// Time limits. patience is how long all tries together wait until a process begins a transaction. kept is how
+// long one try locks the table: the lock stops all processes, and the chosen process may itself wait for
+// another. answered is how long a server may take to answer.
 const (
 	patience = 3 * time.Minute
 	kept     = 300 * time.Millisecond
 	answered = 10 * time.Second
 )
 
-// Opening is the statement that begins the transactions in which a process is caught: its text,
-// whether it writes, and the table, with the lock mode, that makes it wait.
+// Opening is the statement that begins the transactions in which a process is frozen. It has the text of the
+// statement, whether the statement writes, and the table and lock mode that make the statement wait.
 type Opening struct {
 	text        string
 	writes      bool
 	table, mode string
 }
 
-// Marking begins a transaction that writes markers; its first write is the guard.
+// Marking is the opening of a transaction that writes markers. Its first write is the guard row.
 func Marking() Opening { return Opening{`%`, true, "semel_guard", "share"} }
 
-// Claiming begins a transaction that applies claimed rows of the inbox. Claiming may write
-// nothing before the handlers write. If it continues too late, the claim tokens reject it.
+// Claiming is the opening of a transaction that applies claimed rows of the inbox. Such a transaction may
+// write nothing before the handlers write. If the process continues too late, the claim tokens cause its
+// writes to be rejected.
 func Claiming() Opening {
 	return Opening{`%locked_until > %clock_timestamp() and m.outcome = 2%`, false, "semel_markers", "access exclusive"}
 }
 
-// errElusive means that the process runs and must be cornered again: it was not in a
-// transaction, or has ended it.
+// errElusive means that the process is running and Corner must try again: the process was in no transaction,
+// or its transaction has ended.
 var errElusive = errors.New("the process had no transaction that stayed open")
 
-// errBefore means the same for a process that was about to begin one: it prepared the
-// statement, or wrote what precedes it. The next try follows at once.
+// errBefore means the same, but the process was about to begin a transaction. It had prepared the statement
+// or sent an earlier one. Corner tries again at once.
 var errBefore = fmt.Errorf("the process opened its transaction too late: %w", errElusive)
 
-// Corner freezes a process in a transaction that has begun. The transaction stays open and idle
-// until the server ends it. Corner tries as long as the process has work.
+// Corner freezes a process in a transaction that has begun. The transaction stays open and idle until the
+// server ends it. Corner tries as long as the process has work.
 //
-// A transaction is idle only for a moment, between the answer to its opening and the
-// statements, which are sent together with COMMIT. On a busy server, most frozen processes have
-// already sent their COMMIT, and the process runs out of work before a freeze succeeds. So
-// Corner locks the table of the opening, freezes the process while it waits for the lock, and
-// then releases the lock. The process cannot have sent anything after the answer.
+// A transaction is idle only for a moment: between the answer to its opening statement and the further
+// statements, which the process sends together with COMMIT. If a process is frozen at a random moment on a
+// busy server, it has usually sent its COMMIT already, and it would run out of work before a freeze succeeds.
+// Corner therefore locks the table of the opening statement and freezes the process while it waits for this
+// lock. Then Corner releases the lock. The frozen process cannot have sent anything after the answer.
 func (a *Activity) Corner(ctx context.Context, p *Process, name string, opening Opening) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -63,12 +64,12 @@ func (a *Activity) Corner(ctx context.Context, p *Process, name string, opening 
 			return fmt.Errorf("%s was not caught in an open transaction: %w", name, err)
 		}
 		if !errors.Is(err, errBefore) {
-			Pause(ctx, 20*time.Millisecond) // for example while the server restarts
+			Pause(ctx, 20*time.Millisecond) // an error can have a temporary cause, for example a restart of the server
 		}
 	}
 }
 
-// cornerOnce tries once to corner the process. After an error the process runs.
+// cornerOnce tries once to corner the process. If it returns an error, the process is running.
 func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string, opening Opening) error {
 	if err := a.freezeWaiting(ctx, p, name, opening); err != nil {
 		return err
@@ -81,23 +82,23 @@ func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string, open
 			if open {
 				return nil
 			}
-			break // nothing of it is to come: the others would read on meanwhile
+			break // the process has no further work; with the table locked, the others would only read more messages
 		}
 		Pause(most, 2*time.Millisecond)
 	}
 	return errors.Join(errElusive, p.Thaw())
 }
 
-// waiting counts the sessions that wait for a table, and the sessions of the process that are
-// in a transaction with this opening. Other sessions of the process may only prepare the
-// statement, as new connections do. For claims, sessions of other processes count too: the
-// process would claim the messages that they receive.
+// waiting is a query that counts the sessions that wait for a table, and those sessions of the process that
+// are in a transaction with this opening. Other sessions of the process may only prepare the statement, as
+// new connections do. For claims, sessions of other processes count too, because the process would claim the
+// messages that these sessions receive.
 const waiting = `select count(*), count(*) filter (where a.application_name = $1 and a.xact_start < a.query_start and a.query like $2)
 	from pg_locks l join pg_stat_activity a using (pid)
 	where (a.application_name = $1 or $2 <> '%') and l.relation = $3::regclass and not l.granted`
 
-// freezeWaiting freezes the process while its transaction waits for the table of its opening,
-// and then unlocks the table.
+// freezeWaiting locks the table of the opening, freezes the process while its transaction waits for this
+// lock, and then releases the lock.
 func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, opening Opening) error {
 	tx, err := a.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -111,7 +112,8 @@ func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, o
 		if alive, err := p.Running(); err != nil || !alive {
 			return errors.Join(err, ErrEnded)
 		}
-		// Use another connection: inside a transaction, pg_stat_activity does not change.
+		// This query needs another connection, because pg_stat_activity does not change inside a
+		// transaction.
 		var sessions, inside int
 		if err := a.DB.QueryRowContext(ctx, waiting, name, opening.text, opening.table).Scan(&sessions, &inside); err != nil {
 			return err
@@ -120,7 +122,7 @@ func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string, o
 		case inside > 0:
 			return p.Freeze()
 		case sessions > 0:
-			return errBefore // it begins its transaction when the table is unlocked
+			return errBefore // the process begins its transaction after the table is unlocked
 		}
 	}
 	return errElusive

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processes runs the built binary as processes that a proof freezes and kills, and asks
-// PostgreSQL for their open transactions.
+// Package processes runs the built binary as processes that a proof freezes and kills. It also asks
+// PostgreSQL for the open transactions of these processes.
 package processes
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ErrEnded is the error for a process that has already ended.
+// ErrEnded means that a process has ended by itself.
 var ErrEnded = errors.New("semel ended by itself")
 
-// Build builds the binary with these flags into folder, and returns its path. The working
+// Build builds the binary with these flags into the folder, and returns the binary's path. The working
 // directory may be anywhere in the workspace.
 func Build(ctx context.Context, folder string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, "semel")
@@ -34,26 +34,26 @@ func Build(ctx context.Context, folder string, flags ...string) (string, error) 
 	return binary, nil
 }
 
-// Command describes a call of `semel run` in a folder, and the files that it writes.
+// Command describes a run of `semel run` in a folder, and the files that it writes.
 type Command struct {
 	Binary, Folder string
-	// Policy, Log and Summary are files in the folder. All runs append to the log. The summary
-	// is that of the last run.
+	// Policy, Log and Summary are files in the folder. All runs append to the log. Each run overwrites the
+	// summary.
 	Policy, Log, Summary string
-	// Env is added to the environment.
+	// Env is added to the environment of the process.
 	Env []string
-	// Args follow the name of the binary; without them `run` does.
+	// Args are the arguments of the binary. Without Args, the binary runs `run` with the policy.
 	Args []string
-	// Terminal, if set, is where the process writes its log instead of Log.
+	// Terminal, if set, receives the log of the process in place of Log.
 	Terminal *os.File
 }
 
-// Process is a running `semel run`. Process is waited for by its process id, because that is
-// the only way to see a stopped child. Process must not be used concurrently.
+// Process is a running `semel run`. It calls wait4 with its process id, because this is the only way to
+// notice that a child is stopped. A Process must not be used concurrently.
 type Process struct {
 	// PID is the process id.
 	PID int
-	// Status is the last state change; Ended is true if the process ended with it.
+	// Status is the last state change of the process. Ended is true if the process ended with this change.
 	Status syscall.WaitStatus
 	Ended  bool
 }
@@ -85,15 +85,15 @@ func (c Command) Start() (*Process, error) {
 	return &Process{PID: cmd.Process.Pid}, nil
 }
 
-// semel returns a call of the binary with the policy and machine-readable output.
+// semel returns a command of the binary with the policy and JSON output.
 func (c Command) semel(args ...string) *exec.Cmd {
 	cmd := exec.Command(c.Binary, append(args, "--config", c.Policy, "--json")...)
 	cmd.Dir, cmd.Stderr, cmd.Env = c.Folder, os.Stderr, append(os.Environ(), c.Env...)
 	return cmd
 }
 
-// Counts returns the counts of the consumer in the summary of the last run. A run that was
-// killed has written none, which is an error.
+// Counts returns the counts of a consumer from the summary of the last run. A killed run has written no
+// summary, and Counts then returns an error.
 func (c Command) Counts(consumer string) (semel.Counts, error) {
 	text, err := os.ReadFile(filepath.Join(c.Folder, c.Summary))
 	if err != nil {
@@ -106,13 +106,13 @@ func (c Command) Counts(consumer string) (semel.Counts, error) {
 	return summary.Consumers[consumer], nil
 }
 
-// Left returns how many messages the last run left in flight or failed.
+// Left returns the number of messages that were in flight or failed when the last run ended.
 func (c Command) Left(consumer string) (int, error) {
 	counts, err := c.Counts(consumer)
 	return int(counts.InFlight + counts.Failed), err
 }
 
-// Parked returns the number of parked messages.
+// Parked returns the number of parked messages in the store.
 func (c Command) Parked() (int, error) {
 	listed, err := c.semel("messages", "ls", "--state", "parked").Output()
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Process) Wait(options int) error {
 		if err != nil {
 			return fmt.Errorf("wait for semel: %w", err)
 		}
-		if pid != 0 { // otherwise nothing has changed
+		if pid != 0 { // pid 0 means that the state has not changed
 			p.Status, p.Ended = status, status.Exited() || status.Signaled()
 		}
 		return nil
@@ -169,14 +169,14 @@ func (p *Process) Freeze() error {
 // Thaw continues a frozen process.
 func (p *Process) Thaw() error { return syscall.Kill(p.PID, syscall.SIGCONT) }
 
-// Stopped reports whether the process is stopped.
+// Stopped reports whether the process is stopped by a signal.
 func (p *Process) Stopped() (bool, error) {
 	held := p.Status.Stopped()
 	err := p.Wait(syscall.WNOHANG | syscall.WCONTINUED)
 	return held && !p.Ended && !p.Status.Continued(), err
 }
 
-// Kill ends the process with SIGKILL, frozen or not.
+// Kill ends the process with SIGKILL, even if it is frozen.
 func (p *Process) Kill() error {
 	if p.Ended {
 		return nil
@@ -187,7 +187,7 @@ func (p *Process) Kill() error {
 	return p.Wait(0)
 }
 
-// End lets the process drain and end. A process that has not finished its start ends at once.
+// End sends SIGTERM, so that the process drains and ends. A process that is still starting ends at once.
 func (p *Process) End() error {
 	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // SQLite watches a SQLite file for a proof, from another process than semel.
 type SQLite struct{ Conn *sql.Conn }
 
-// OpenSQLite opens the file, and creates it if it is missing.
+// OpenSQLite opens the file, or creates it if it does not exist.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(0)")
 	if err != nil {
@@ -30,8 +30,8 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 // Close closes the file.
 func (d *SQLite) Close() error { return d.Conn.Close() }
 
-// Effects returns the number of effects in the log, from which nothing is deleted. Effects
-// returns 0 before the first effect, and while a connection has locked the file exclusively.
+// Effects returns the number of effects in the log. It returns 0 if the log does not exist yet, and while
+// another connection has locked the file exclusively.
 func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	var tables, n int
 	err := d.Conn.QueryRowContext(ctx, `select count(*) from sqlite_master where name = 'effects'`).Scan(&tables)
@@ -42,10 +42,10 @@ func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	return n, unlessBusy(err)
 }
 
-// Writing reports whether another connection has an open write transaction: SQLite rejects a
-// second one at once. Call it while semel is frozen and no other process writes. If the process
-// was frozen while it opened the write-ahead log, before any transaction, SQLite locks out all
-// other connections and returns an error after some seconds.
+// Writing reports whether another connection has an open write transaction. It tries to begin one itself,
+// which SQLite then rejects at once. Call Writing while semel is frozen and no other process writes. If the
+// process was frozen while it opened the write-ahead log, SQLite locks out all other connections, and Writing
+// returns an error after some seconds.
 func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
 	switch {
@@ -60,11 +60,11 @@ func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// fileTries is how often a process is frozen in the hope of an open transaction.
+// fileTries is how often Catch freezes a process until it has an open transaction.
 const fileTries = 500
 
-// Catch freezes the only process that writes the file until it has an open write transaction,
-// in as many tries as needed; with blind in one try. The process is frozen afterwards.
+// Catch freezes the only process that writes the file, repeatedly, until the process has an open write
+// transaction. With blind it freezes the process only once. When Catch returns, the process is frozen.
 func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

@@ -23,16 +23,16 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call is a running call.
+// call is a call that the provider is processing.
 type call struct {
 	key       string
 	payment   Payment
 	body      [sha256.Size]byte
 	fate      Fate
-	charge    int // the charge whose receipt is the answer; 0 for none
-	status    int // of an answer without a receipt
+	charge    int // number of the charge whose receipt is the answer; 0 for none
+	status    int // status of an answer without a receipt
 	reference *reference
-	known     *known // nil without a key
+	known     *known // state of the call's key; nil without a key
 }
 
 func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
 		return
 	}
-	err = p.log.sync() // whether the caller hears of it or not: the charge is on disk
+	err = p.log.sync() // the charge must be on disk, whether or not the caller gets the answer
 	p.end(&c)
 	if err != nil {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
@@ -58,7 +58,7 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 	p.answer(r.Context(), w, &c)
 }
 
-// begin decides what happens to a call, and logs it.
+// begin decides the fate of a call, and logs the call.
 func (p *Provider) begin(c *call) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -88,7 +88,7 @@ func (p *Provider) begin(c *call) error {
 	return p.take(c, now)
 }
 
-// refusal returns the status of a call that is rejected because of its key, or 0.
+// refusal returns the status with which a call is rejected because of its key, or 0.
 func (c *call) refusal() int {
 	switch k := c.known; {
 	case k == nil:
@@ -103,7 +103,7 @@ func (c *call) refusal() int {
 	return 0
 }
 
-// take takes the money. The caller holds the mutex.
+// take charges the payment and logs the charge. The caller holds the mutex.
 func (p *Provider) take(c *call, now time.Time) error {
 	err := p.log.add(Entry{Kind: Charged, At: now, Key: c.key, Reference: c.payment.Reference, Body: c.body})
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Provider) take(c *call, now time.Time) error {
 	return nil
 }
 
-// mark records that the call is running, or has ended. The caller holds the mutex.
+// mark records that the call is running, or that it has ended. The caller holds the mutex.
 func (c *call) mark(begins bool) {
 	if c.known != nil {
 		c.known.underWay = begins
@@ -139,7 +139,7 @@ func (p *Provider) end(c *call) {
 	c.mark(false)
 }
 
-// answer responds as the fate requires.
+// answer sends the response that the fate of the call requires.
 func (p *Provider) answer(ctx context.Context, w http.ResponseWriter, c *call) {
 	switch {
 	case c.status != 0:
@@ -166,10 +166,10 @@ func (p *Provider) answer(ctx context.Context, w http.ResponseWriter, c *call) {
 		_, _ = w.Write([]byte("<html>\x00{\"charge\":"))
 		return
 	}
-	panic(http.ErrAbortHandler) // the connection is cut
+	panic(http.ErrAbortHandler) // makes the HTTP server cut the connection
 }
 
-// wait waits for this duration, or until the caller has gone.
+// wait waits for this duration, or until the caller has closed the connection.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -179,7 +179,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ask returns what happened to a key or to a reference.
+// ask answers a query about a key or a reference.
 func (p *Provider) ask(w http.ResponseWriter, r *http.Request) {
 	key, name := r.URL.Query().Get("key"), r.URL.Query().Get("reference")
 	p.mutex.Lock()

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Client calls the provider at URL.
+// Client calls the provider at the address URL.
 type Client struct {
 	URL  string
 	HTTP *http.Client
 }
 
-// StatusError is a response without a receipt.
+// StatusError is a response of the provider without a receipt.
 type StatusError struct {
 	Status int
-	// After is the value of Retry-After.
+	// After is the value of the header Retry-After.
 	After time.Duration
 }
 
 // Error implements error.
 func (e *StatusError) Error() string { return fmt.Sprintf("the provider answered %d", e.Status) }
 
-// Charge asks for money. A *StatusError is the provider's response. After any other error the
-// outcome of the call is unknown, unless the call was never sent.
+// Charge asks the provider to charge a payment. A *StatusError is the provider's response. After any other
+// error the outcome of the call is unknown, unless the request was never sent.
 func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, err
 	if err != nil {
 		return Receipt{}, err
 	}
-	request.GetBody = nil // the client reports a broken connection and does not retry by itself
+	request.GetBody = nil // without GetBody, the HTTP client reports a broken connection and does not retry by itself
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
@@ -50,7 +50,7 @@ func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, err
 	return receipt, err
 }
 
-// Ask asks what happened to a payment.
+// Ask queries the provider for the outcome of a payment.
 func (c Client) Ask(ctx context.Context, reference string) (i Inquiry, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/charges?reference="+url.QueryEscape(reference), nil)
 	if err == nil {

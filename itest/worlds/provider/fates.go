@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Fate is what happens to a call.
+// Fate is what the provider does with a call.
 type Fate string
 
-// The fates. Those with Charged in their name take the money first.
+// The fates. A fate with Charged in its name, and StubbornFirst, charge the payment first.
 const (
 	Well           Fate = ""
-	Silent         Fate = "silent"           // no answer, nothing is done
-	ChargedSilent  Fate = "charged silent"   // done, and no answer
-	Cut            Fate = "cut"              // the connection ends, nothing is done
-	ChargedCut     Fate = "charged cut"      // done, and the connection ends
-	Refused        Fate = "refused"          // 503, nothing is done
-	ChargedFailed  Fate = "charged failed"   // done, and 500
-	TooMany        Fate = "too many"         // 429 with Retry-After, nothing is done
-	ChargedGarbage Fate = "charged garbage"  // done, and an unreadable answer
-	StubbornFirst  Fate = "stubborn charged" // done, and cut, as are all later calls
-	StubbornLater  Fate = "stubborn"         // cut, nothing is done, until the caller has asked
+	Silent         Fate = "silent"           // no answer, nothing is charged
+	ChargedSilent  Fate = "charged silent"   // charged, but no answer
+	Cut            Fate = "cut"              // the connection is cut, nothing is charged
+	ChargedCut     Fate = "charged cut"      // charged, then the connection is cut
+	Refused        Fate = "refused"          // 503, nothing is charged
+	ChargedFailed  Fate = "charged failed"   // charged, but 500
+	TooMany        Fate = "too many"         // 429 with Retry-After, nothing is charged
+	ChargedGarbage Fate = "charged garbage"  // charged, but an unreadable answer
+	StubbornFirst  Fate = "stubborn charged" // charged and cut; all later calls are cut too
+	StubbornLater  Fate = "stubborn"         // cut without a charge, until the caller queries the outcome
 )
 
-// common are the fates that are equally likely.
+// common are the fates that Fates.PerMille covers. They are equally likely.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// charges reports whether the fate takes the money.
+// charges reports whether a call with this fate charges the payment.
 func (f Fate) charges() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
@@ -36,22 +36,22 @@ func (f Fate) charges() bool {
 	return false
 }
 
-// Doubtful reports whether the caller cannot know if the money was taken.
+// Doubtful reports whether the caller cannot know if the payment was charged.
 func (f Fate) Doubtful() bool { return f != Well && f != TooMany }
 
-// Fates are the probabilities of fates. The fate of a call depends only on the seed, the
-// reference and the number of calls for it.
+// Fates has the probabilities of the fates. The fate of a call depends only on the seed, the reference and
+// the number of calls for this reference.
 type Fates struct {
 	Seed uint64
-	// PerMille of all calls have one of the common fates.
+	// PerMille is how many of a thousand calls have one of the common fates.
 	PerMille uint64
-	// Stubborn is the number of references in a million whose calls are all cut, until the
-	// caller asks what happened to them or the window ends. Half of them take the money at the
-	// first call. For half of them the provider answers a question with "unknown".
+	// Stubborn is how many references in a million have only calls that are cut, until the caller queries
+	// the outcome or the window ends. For half of these references, the first call charges the payment. For
+	// half of them, the provider answers a query with "unknown".
 	Stubborn uint64
 }
 
-// draw returns a pseudo-random number.
+// draw returns a pseudo-random number for the n-th call of a reference.
 func (f Fates) draw(reference string, n int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, f.Seed))
@@ -63,20 +63,20 @@ func (f Fates) draw(reference string, n int) uint64 {
 	return x ^ x>>33
 }
 
-// The kinds of stubborn references, from 0.
+// Bits that describe the kind of a stubborn reference.
 const (
-	stubbornCharged = 1 << iota // the first call took the money
-	stubbornMute                // questions get the answer "unknown"
+	stubbornCharged = 1 << iota // the first call charges the payment
+	stubbornMute                // the answer to a query is "unknown"
 	stubbornKinds
 )
 
-// stubborn reports whether a reference is stubborn, and of which kind it is.
+// stubborn reports whether a reference is stubborn, and its kind.
 func (f Fates) stubborn(reference string) (kind uint64, is bool) {
 	n := f.draw(reference, 0)
 	return n / 1_000_000 % stubbornKinds, n%1_000_000 < f.Stubborn
 }
 
-// Mute reports whether the provider answers "unknown" to questions about the reference.
+// Mute reports whether the provider answers a query about the reference with "unknown".
 func (f Fates) Mute(reference string) bool {
 	kind, is := f.stubborn(reference)
 	return is && kind&stubbornMute != 0

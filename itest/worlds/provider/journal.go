@@ -16,11 +16,11 @@ import (
 // Kind is the kind of an entry in the log.
 type Kind string
 
-// The kinds.
+// Kinds of entries.
 const (
-	Called  Kind = "called"
-	Charged Kind = "charged"
-	Asked   Kind = "asked" // and got the answer
+	Called  Kind = "called"  // the provider received a call
+	Charged Kind = "charged" // a call charged a payment
+	Asked   Kind = "asked"   // a query about the outcome was answered
 )
 
 // Entry is a line of the log.
@@ -29,27 +29,27 @@ type Entry struct {
 	At        time.Time `json:"at"`
 	Key       string    `json:"key,omitempty"`
 	Reference string    `json:"reference"`
-	// Fate is the fate of a call. Known is true if the key's first charge was returned again.
+	// Fate is the fate of a call. Known is true if the call returned the earlier charge of its key.
 	Fate  Fate `json:"fate,omitempty"`
 	Known bool `json:"known,omitempty"`
 	// Status is the status of a call that was rejected because of its key.
 	Status int `json:"status,omitempty"`
-	// Body is the hash of the payment of a charge.
+	// Body is the hash of the charged payment.
 	Body [sha256.Size]byte `json:"body,omitzero"`
 }
 
-// journal is an append-only file. A charge is on disk before any caller gets its answer.
-// Concurrent charges share one sync to disk.
+// journal is an append-only file. A charge is on disk before any caller gets its answer. Concurrent charges
+// share one sync of the file.
 type journal struct {
-	mutex   sync.Mutex // guards the end of the file, and written
+	mutex   sync.Mutex // mutex guards the end of the file and the field written
 	file    *os.File
 	written int64
-	syncing sync.Mutex // guards synced
+	syncing sync.Mutex // syncing guards the field synced
 	synced  int64
 }
 
-// openJournal reads the file. openJournal cuts off an incomplete last line, which a kill may
-// leave: no caller has got its answer.
+// openJournal reads the file. If a kill has left an incomplete last line, openJournal removes this line: its
+// caller has not got an answer.
 func openJournal(path string, each func(Entry)) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -68,7 +68,7 @@ func openJournal(path string, each func(Entry)) (*journal, error) {
 	return &journal{file: file}, nil
 }
 
-// Entries calls each for every entry of a log. A provider may be writing the log.
+// Entries calls each for every entry of a log. A provider may write to the log at the same time.
 func Entries(path string, each func(Entry)) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func Entries(path string, each func(Entry)) error {
 	return err
 }
 
-// scan reads entries and returns the number of bytes of complete entries.
+// scan reads entries and returns how many bytes the complete entries have.
 func scan(from io.Reader, each func(Entry)) (whole int64, err error) {
 	lines := bufio.NewReader(from)
 	for {

@@ -1,16 +1,16 @@
-// Package provider is a payment provider for proofs. The package takes money once for each
-// Idempotency-Key, as long as it keeps that key. The package logs every call and every charge
-// before it answers. Now and then it fails in the ways in which real providers fail. Its log is
-// what a proof compares with: it records every charge, even if the caller never got the answer.
+// Package provider is a payment provider for proofs. It charges once for each Idempotency-Key, as long as it
+// remembers the key. It logs every call and every charge before it answers. Now and then it fails in the ways
+// in which real providers fail. A proof compares its results with this log, which has every charge, even if
+// the caller never got the answer.
 //
-//	POST /charges  with an Idempotency-Key (or without: then each call takes money) and a Payment
-//	GET  /charges?reference=R  what became of the payment with this reference, an Inquiry
-//	GET  /charges?key=K        what became of the key, as long as it is known
+//	POST /charges  with a Payment and an Idempotency-Key (without a key each call charges)
+//	GET  /charges?reference=R  returns an Inquiry about the payment with this reference
+//	GET  /charges?key=K        returns an Inquiry about the key, as long as it is remembered
 //
-// A repeated key gets the answer of its charge. With another body it is rejected (422), and
-// while its first call is running the answer is 409. When the window ends the key is forgotten,
-// and a call with this key takes money again. References are never forgotten, but a second
-// charge of a reference is not prevented: callers use keys for that.
+// A repeated key gets the answer of its first charge. With another body the call is rejected with 422. While
+// the first call is running, the answer is 409. When the window ends the provider forgets the key, and a call
+// with this key charges again. The provider never forgets a reference, but it does not prevent a second
+// charge of a reference: callers must use keys for that.
 package provider
 
 import (
@@ -28,15 +28,15 @@ import (
 
 // Order is the configuration of a provider.
 type Order struct {
-	// Address is the address to listen at, host:port.
+	// Address is the address at which the provider listens, in the form host:port.
 	Address string
-	// Log is the file of the log. Entries are appended to an existing file.
+	// Log is the path of the log. The provider appends to an existing file.
 	Log string
-	// Window is for how long a key is kept, from its first call.
+	// Window is how long the provider remembers a key after the first call.
 	Window time.Duration
-	// Hold is for how long a call gets no answer if its fate is silence.
+	// Hold is how long a call with a silent fate stays open without an answer.
 	Hold time.Duration
-	// Fates are the probabilities of fates. The zero value has none.
+	// Fates has the probabilities of fates. With the zero value every call gets its answer.
 	Fates Fates
 }
 
@@ -47,51 +47,51 @@ type Payment struct {
 	Cents     int64  `json:"cents"`
 }
 
-// Receipt is the answer to a call that took money, now or earlier.
+// Receipt is the answer to a call that charged the payment, now or earlier.
 type Receipt struct {
 	Reference string `json:"reference"`
 	Charge    int    `json:"charge"`
 }
 
-// Inquiry is the answer to a question.
+// Inquiry is the answer to a query about a key or a reference.
 type Inquiry struct {
-	// Charges is the number of charges of the reference, or 1 if the key's call took money.
+	// Charges is the number of charges of the reference. For a key it is 1 if a call with the key charged.
 	Charges int `json:"charges"`
-	// UnderWay is set while a call is running, which may still take money.
+	// UnderWay is true while a call is running that may still charge.
 	UnderWay bool `json:"under_way"`
 }
 
-// Provider is a provider that does not listen yet.
+// Provider is a provider that does not listen yet. Its method ServeHTTP handles requests.
 type Provider struct {
 	order Order
 	now   func() time.Time
 	log   *journal
 
-	mutex      sync.Mutex // guards the fields below
+	mutex      sync.Mutex // mutex guards the fields below
 	keys       map[string]*known
 	references map[string]*reference
 	charges    int
 }
 
-// known is the state of a key.
+// known is what the provider remembers about a key.
 type known struct {
 	since     time.Time
 	body      [sha256.Size]byte
 	reference string
 	underWay  bool
-	charge    int // 0: no call has taken money yet
+	charge    int // number of the charge; 0 if no call has charged yet
 }
 
-// reference is the state of a payment's reference.
+// reference is what the provider remembers about a payment's reference.
 type reference struct {
-	first    time.Time // of its first call
+	first    time.Time // time of the first call
 	calls    int
 	underWay int
 	charges  int
-	asked    bool // and was answered
+	asked    bool // a query about the reference was answered
 }
 
-// Open creates a provider and reads the entries of its log. now gives the time for keys; nil is
+// Open creates a provider and reads the entries of its log. now returns the time for keys; nil means
 // time.Now.
 func Open(o Order, now func() time.Time) (*Provider, error) {
 	if o.Window <= 0 {
@@ -106,7 +106,7 @@ func Open(o Order, now func() time.Time) (*Provider, error) {
 	return p, err
 }
 
-// remember updates the state by an entry of the log.
+// remember updates the state from an entry of the log.
 func (p *Provider) remember(e Entry) {
 	r := p.referenceOf(e.Reference, e.At)
 	switch e.Kind {
@@ -136,7 +136,7 @@ func (p *Provider) referenceOf(name string, at time.Time) *reference {
 	return p.references[name]
 }
 
-// keyOf returns the state of a key, which is forgotten when its window ends.
+// keyOf returns the state of a key. A key whose window has ended gets a new state.
 func (p *Provider) keyOf(name string, at time.Time) *known {
 	k := p.keys[name]
 	if k == nil || at.Sub(k.since) >= p.order.Window {
@@ -146,10 +146,10 @@ func (p *Provider) keyOf(name string, at time.Time) *known {
 	return k
 }
 
-// Close closes the log, which contains everything that was answered.
+// Close closes the log. The log contains every call that was answered.
 func (p *Provider) Close() error { return p.log.close() }
 
-// Serve runs a provider as a process until SIGTERM.
+// Serve runs a provider in this process until SIGTERM.
 func Serve(o Order) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -160,7 +160,8 @@ func TestWhateverTheFateACallUnderTheSameKeyTakesMoneyOnce(t *testing.T) {
 	for n := range 40 {
 		reference := "order-" + strconv.Itoa(n)
 		for try := 0; ; try++ {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+try)*time.Millisecond) // a busy machine needs more
+			// a busy machine needs a longer timeout
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+try)*time.Millisecond)
 			_, err := b.Charge(ctx, reference, Payment{Reference: reference, Cents: 100})
 			cancel()
 			if err == nil {

@@ -1,4 +1,4 @@
-// Package webhooks provides real webhook payloads for proofs, and invented ones for tests.
+// Package webhooks provides real webhook payloads for proofs, and generated payloads for tests.
 package webhooks
 
 import (
@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// Webhook is one payload of a sender, without a delivery id.
+// Webhook is one payload with the name of its event. It has no delivery id.
 type Webhook struct {
 	Event string
-	// Repository is empty if the payload has no repository.
+	// Repository is the name of the payload's repository, or "" if it has none.
 	Repository string
 	// Body is compact JSON on one line.
 	Body []byte
 }
 
-// The content of api.github.com/index.json in @octokit/webhooks-examples 7.6.1.
+// Number and names of the payloads in api.github.com/index.json of @octokit/webhooks-examples 7.6.1.
 const (
 	Real              = 329
 	WithoutRepository = 49
 )
 
-// Load reads the payloads from index.json and checks their number.
+// Load reads the payloads from index.json and checks how many there are.
 func Load(path string) ([]Webhook, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -92,8 +92,8 @@ func ID(i int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// MadeUp returns payloads for tests, which download nothing. Each is about `size` bytes long,
-// and some have no repository.
+// MadeUp returns generated payloads, so that tests need no download. Each payload has about `size` bytes, and
+// some have no repository.
 func MadeUp(count, size int) []Webhook {
 	var all []Webhook
 	for i := range count {

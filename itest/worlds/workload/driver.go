@@ -19,13 +19,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Exec runs a statement in the transaction of the message.
+// Exec runs a statement in the transaction of the current message.
 type Exec func(ctx context.Context, statement string, args ...any) error
 
-// Handler is a handler for both drivers.
+// Handler is a handler that works with both drivers.
 type Handler func(ctx context.Context, exec Exec, m *semel.Message) error
 
-// Consumer is a consumer.Consumer with any type of transaction.
+// Consumer is a consumer.Consumer whose transaction type does not matter.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Process(ctx context.Context, m *semel.Message) (consumer.Disposition, error)
@@ -37,18 +37,18 @@ type Consumer interface {
 // Options are the options of a consumer.
 type Options struct {
 	DSN string
-	// Connections is the size of the pool.
+	// Connections is the size of the connection pool.
 	Connections int
 	Handler     Handler
 	Config      consumer.Config
-	// Plan is the plan of injected faults; its default seed is 1.
+	// Plan has the faults to inject. The default seed is 1.
 	Plan faults.Plan
-	// LookUp, if set, plants a fault: the store resolves an unknown commit by a plain lookup.
-	// See trusting.
+	// LookUp, if set, plants a fault: the store resolves an unknown commit by a plain lookup. See the type
+	// trusting.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
-	// Isolation is the isolation level of transactions; the default is the store's.
+	// Isolation is the isolation level of transactions. The default is the default of the store.
 	Isolation sql.IsolationLevel
-	// Outside, if set, gets a function that runs a statement on another connection of the
+	// Outside, if set, is filled with a function that runs a statement on another connection of the
 	// consumer's pool.
 	Outside *Exec
 }
@@ -61,7 +61,7 @@ type Driver struct {
 	Open func(o Options) (Consumer, func(), error)
 }
 
-// Drivers are all drivers.
+// Drivers returns all drivers.
 func Drivers() []Driver {
 	return []Driver{{"database/sql", openSQL}, {"pgx", openPGX}}
 }
@@ -124,7 +124,7 @@ func openPGX(o Options) (Consumer, func(), error) {
 	return c, pool.Close, err
 }
 
-// Levels are pgx's names of the isolation levels.
+// Levels has pgx's names of the isolation levels.
 var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
@@ -138,7 +138,7 @@ func newConsumer[Tx any](st store.TxStore[Tx], o Options, exec func(Tx) Exec) (C
 	}, o.Config, faults.Of(faults.Plan{Seed: 1}, o.Plan))
 }
 
-// Config returns a configuration for proofs: no order, quick retries, no log.
+// Config returns a configuration for proofs: messages in any order, short delays between retries, no log.
 func Config(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"),
@@ -147,8 +147,8 @@ func Config(src source.Source) consumer.Config {
 	}
 }
 
-// Migrate creates the tables of the store and the effect log. The log has no unique key, so
-// only Semel prevents a second effect.
+// Migrate creates the tables of the store and the effect log. The effect log has no unique key, so only Semel
+// prevents a second effect.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
@@ -166,7 +166,7 @@ func Migrate(ctx context.Context, dsn string) error {
 	return err
 }
 
-// Effect writes a message into the effect log.
+// Effect returns a handler that writes the message and the name of the worker into the effect log.
 func Effect(worker string) Handler {
 	return func(ctx context.Context, exec Exec, m *semel.Message) error {
 		return exec(ctx, `insert into effects (id, worker) values ($1, $2)`, m.Identity.ID, worker)

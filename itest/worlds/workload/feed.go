@@ -1,5 +1,5 @@
-// Package workload is shared by proofs on PostgreSQL. It has deliveries that count their
-// settlements, and consumers on both drivers whose handlers write into an effect log without a
+// Package workload has sources and consumers for proofs on PostgreSQL. The sources count how their deliveries
+// were acknowledged. The consumers use both drivers, and their handlers write into an effect log without a
 // unique key.
 package workload
 
@@ -17,10 +17,10 @@ import (
 // block is the number of messages that are shuffled together.
 const block = 64
 
-// Feed delivers the messages 0, 1, 2, … to several sources until Enough returns true. Each
-// source gets all messages in its own order.
+// Feed delivers the messages 0, 1, 2, … to several sources until Enough returns true. Each source gets all
+// messages, in an order of its own.
 type Feed struct {
-	// Enough is called before a message that no source has delivered yet.
+	// Enough is called before the first source delivers a new message.
 	Enough func() bool
 	// Seed determines the order of deliveries.
 	Seed uint64
@@ -30,14 +30,14 @@ type Feed struct {
 	over   bool
 }
 
-// Issued returns the number of messages so far.
+// Issued returns the number of messages that were issued so far.
 func (f *Feed) Issued() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.issued
 }
 
-// IDs returns the identities of the messages so far.
+// IDs returns the identities of the messages that were issued so far.
 func (f *Feed) IDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := range f.Issued() {
@@ -48,7 +48,7 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// next returns the end of the block at from, or false if the block will never be delivered.
+// next returns the end of the block that begins at from, or false if the block will never be delivered.
 func (f *Feed) next(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func Message(n int) *semel.Message {
 	}
 }
 
-// Source is one reader of a feed.
+// Source is one reader of a feed. It implements source.Source.
 type Source struct {
 	feed     *Feed
 	random   *rand.Rand
@@ -86,7 +86,7 @@ type Source struct {
 	settled map[semel.SettleKind]int // guarded by mu
 }
 
-// Source returns a new reader. Its number determines the order of its deliveries.
+// Source returns a new reader. The number of the reader determines the order of its deliveries.
 func (f *Feed) Source(number uint64) *Source {
 	return &Source{feed: f, random: rand.New(rand.NewPCG(f.Seed, number)), settled: map[semel.SettleKind]int{}}
 }
@@ -134,7 +134,7 @@ func (s *Source) Settle(_ context.Context, settlements []source.Settlement) ([]i
 	return nil, nil
 }
 
-// Settled returns how many deliveries were settled in this way.
+// Settled returns how many deliveries got this kind of settlement.
 func (s *Source) Settled(kind semel.SettleKind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

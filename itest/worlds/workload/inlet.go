@@ -12,13 +12,13 @@ import (
 type Inlet struct {
 	observer source.LaneObserver
 	given    bool
-	fresh    chan struct{} // has room for one signal that something changed
+	fresh    chan struct{} // has room for one signal that the fields below have changed
 
 	mu      sync.Mutex
-	pending []*semel.Message            // guarded by mu, like the fields below
-	ended   bool                        // no more messages follow
-	settled map[string]semel.SettleKind // by id
-	times   map[string]int              // settlements, by id
+	pending []*semel.Message            // mu guards pending and the fields below
+	ended   bool                        // no further messages follow
+	settled map[string]semel.SettleKind // last settlement of each message, by id
+	times   map[string]int              // number of settlements of each message, by id
 }
 
 // NewInlet returns an empty inlet.
@@ -26,7 +26,7 @@ func NewInlet() *Inlet {
 	return &Inlet{fresh: make(chan struct{}, 1), settled: map[string]semel.SettleKind{}, times: map[string]int{}}
 }
 
-// Put delivers messages together.
+// Put delivers these messages in one fetch.
 func (s *Inlet) Put(messages ...*semel.Message) {
 	s.mu.Lock()
 	s.pending = append(s.pending, messages...)
@@ -34,7 +34,7 @@ func (s *Inlet) Put(messages ...*semel.Message) {
 	s.signal()
 }
 
-// End declares that no more messages follow.
+// End declares that no further messages follow.
 func (s *Inlet) End() {
 	s.mu.Lock()
 	s.ended = true
@@ -49,7 +49,7 @@ func (s *Inlet) signal() {
 	}
 }
 
-// Settled returns how often a message was settled, and its last settlement.
+// Settled returns the last settlement of a message and the number of its settlements.
 func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Outside is a testing.TB for programs without a test, sufficient for package services. A
-// failure panics. End runs the cleanup.
+// Outside is a testing.TB for programs that are no tests. It has the methods that package services needs. A
+// failure panics. End runs the cleanup functions.
 type Outside struct {
 	testing.TB
 	cleanups []func()
 }
 
-// End runs the registered cleanup functions, the last one first.
+// End runs the cleanup functions, the last registered function first.
 func (o *Outside) End() {
 	for _, clean := range slices.Backward(o.cleanups) {
 		clean()

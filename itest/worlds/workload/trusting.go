@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// trusting is the planted fault: it resolves an unknown commit by a plain lookup on another
-// connection. Marks that the lookup finds count as committed. Marks that it does not find count
-// as not committed: their messages run again, without another check of the marker.
+// trusting is the store of a planted fault. It resolves an unknown commit by a plain lookup on another
+// connection. If the lookup finds a marker, the message counts as committed. If not, the message counts as
+// not committed: it runs again, and its marker is not checked again.
 type trusting[Tx any] struct {
 	store.TxStore[Tx]
 	store.Inbox
@@ -19,8 +19,8 @@ type trusting[Tx any] struct {
 	absent map[string]bool // guarded by mu
 }
 
-// Begin passes on the marks that no lookup has reported as absent, and reports the absent ones
-// as fresh.
+// Begin passes marks to the inner store, except those that a lookup did not find. It reports the latter as
+// new.
 func (s *trusting[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
 	b := &trustingBatch[Tx]{store: s, marks: marks, inner: make([]int, len(marks))}
 	var asked []store.Mark
@@ -52,7 +52,7 @@ type trustingBatch[Tx any] struct {
 	store.Batch[Tx]
 	store    *trusting[Tx]
 	marks    []store.Mark
-	inner    []int // for each mark its index in the inner batch, or -1 if it was not passed on
+	inner    []int // index of each mark in the inner batch; -1 if the mark was not passed on
 	verdicts []store.Verdict
 }
 
@@ -76,8 +76,8 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e store.Ending) store.Re
 	return r
 }
 
-// resolve reports a commit if the lookup finds all marks, and remembers the marks that it does
-// not find.
+// resolve reports a commit if the lookup finds all markers. It remembers the marks whose markers it does not
+// find.
 func (b *trustingBatch[Tx]) resolve(ctx context.Context) store.CommitOutcome {
 	outcome := store.Committed
 	for i, m := range b.marks {

@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// Headers that a dead letter gets beside its own, as package kafka has them.
+// Headers that Semel adds to a dead letter. Package kafka exports the same names.
 const (
 	HeaderReason    = "semel-reason"
 	HeaderError     = "semel-error"
@@ -19,16 +19,17 @@ const (
 	HeaderWas       = prefix + "was-"
 )
 
-// If another consumer reads a dead letter and writes it as its own dead letter, the headers of the first letter are kept
-// under other names. So nothing of the record is lost; the other consumer may use them for its identities.
+// A consumer can read the dead letters of another consumer and write its own dead letters for them. Then the
+// headers of the earlier dead letter are kept under other names: nothing of the record is lost, and the
+// identity of a message may depend on these headers.
 
-// MostWas is how many earlier letters a letter keeps the headers of. Without a limit the headers would grow endlessly
-// between two consumers that read each other's dead letters.
+// MostWas is the number of earlier dead letters whose headers a dead letter keeps. Without a limit the headers
+// would grow endlessly between two consumers that read each other's dead letters.
 const MostWas = 4
 
 const prefix = "semel-"
 
-// ours reports whether a header is one that dead letters get.
+// ours reports whether Semel adds a header of this name to dead letters.
 func ours(name string) bool {
 	switch name {
 	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:
@@ -37,7 +38,8 @@ func ours(name string) bool {
 	return false
 }
 
-// OfLetter reports whether a header describes a letter, and which one: 0 is the newest, 1 the one before, and so on.
+// OfLetter reports whether a header belongs to a dead letter, and to which: 0 is the newest dead letter, 1 the
+// previous one, and so on.
 func OfLetter(name string) (back int, of bool) {
 	for ; strings.HasPrefix(name, HeaderWas); back++ {
 		name = prefix + strings.TrimPrefix(name, HeaderWas)
@@ -45,7 +47,8 @@ func OfLetter(name string) (back int, of bool) {
 	return back, ours(name)
 }
 
-// inLetter returns the name that a record's header has in its letter; false if it is not copied.
+// inLetter returns the name that a header of a record gets in the dead letter. The result is false if the
+// header is not copied.
 func inLetter(name string) (string, bool) {
 	switch back, of := OfLetter(name); {
 	case !of:
@@ -56,7 +59,8 @@ func inLetter(name string) (string, bool) {
 	return HeaderWas + strings.TrimPrefix(name, prefix), true
 }
 
-// outOfLetter returns the name that a letter's header has in the original record; false if the letter added it.
+// outOfLetter returns the name that a header of a dead letter had in the original record. The result is false
+// if the original did not have the header.
 func outOfLetter(name string) (string, bool) {
 	switch back, of := OfLetter(name); {
 	case !of:

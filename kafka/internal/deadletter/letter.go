@@ -1,4 +1,4 @@
-// Package deadletter makes dead letters from records, and records from dead letters.
+// Package deadletter converts records to dead letters, and dead letters back to records.
 package deadletter
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// MostError is how much of an error's text a dead letter carries.
+	// MostError is the largest number of bytes of an error's text in a dead letter.
 	MostError = 1 << 10
-	// keptValue is how much is kept of a value when a letter is first cut.
+	// keptValue is the number of bytes of the value that remain after the first cut.
 	keptValue = 64 << 10
 )
 
-// New returns the dead letter for a consumer's settlement, in a topic: a copy of the original record, not of the message
-// made from it.
+// New returns the dead letter of a settlement. The dead letter is a copy of the original record, not of the
+// message that was made from the record.
 func New(topic, consumer string, raw *kgo.Record, v *source.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
@@ -49,7 +49,7 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// Headers returns the headers that the last letter of a record got.
+// Headers returns the headers of the newest dead letter in a record.
 func Headers(raw *kgo.Record) map[string]string {
 	said := map[string]string{}
 	for _, h := range raw.Headers {
@@ -60,8 +60,9 @@ func Headers(raw *kgo.Record) map[string]string {
 	return said
 }
 
-// Original returns the record that a letter is a copy of, with the header of a cut letter. Original returns false
-// if the headers do not contain the consumer and the record's origin.
+// Original returns the original record of a dead letter. If the dead letter was cut, the original record has
+// the header that says so. Original returns false if the headers do not contain the consumer and the record's
+// origin.
 func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
 	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
@@ -82,12 +83,14 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	return o, true
 }
 
-// A dead letter that its topic does not accept even alone is cut, so that its lane does not stop permanently: the
-// store's row has the whole message. The header semel-length marks a cut letter and contains the length of the value.
+// A dead letter that its topic does not accept even alone is cut. Otherwise its lane would stop permanently.
+// The row in the store has the whole message. The header semel-length marks a cut dead letter and contains the
+// length of the original value.
 
-// Cut returns a letter that is smaller by one step, or nil if it cannot be cut further. The first step keeps only the
-// beginning of the value, the second no value, the third only the headers that Semel adds. Key and other headers are
-// removed last because they contain the identity. cuts is the number of earlier cuts.
+// Cut returns a dead letter that is cut by one step more, or nil if it cannot be cut further. The first step
+// keeps only the beginning of the value, the second step no value, the third step only the headers that Semel
+// adds. The key and the other headers are removed last because they contain the identity. cuts is the number
+// of earlier cuts.
 func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	if cuts == 0 && lengthOf(old) <= smallest {
 		return nil
@@ -110,8 +113,8 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	return record
 }
 
-// smallest is the length of a letter that every topic should accept. If a topic refuses it, an operator must fix the
-// topic, and cutting more would be useless.
+// smallest is the length of a dead letter that every topic should accept. If a topic rejects this length, an
+// operator must fix the topic; a further cut would not help.
 const smallest = 2 << 10
 
 // lengthOf returns the number of bytes in a record's key, value and headers.

@@ -10,10 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// last is the time of the last event.
+// last stores the time of the last event.
 type last struct {
 	mu sync.Mutex // guards at
-	at time.Time  // zero: never
+	at time.Time  // zero if there was no event
 }
 
 func (l *last) note() {
@@ -29,7 +29,7 @@ func (l *last) Within(d time.Duration, now time.Time) bool {
 	return !l.at.IsZero() && now.Sub(l.at) <= d
 }
 
-// LastAnswer stores when a broker last answered.
+// LastAnswer stores the time of a broker's last answer.
 type LastAnswer struct{ last }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
@@ -39,8 +39,9 @@ func (a *LastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E)
 	}
 }
 
-// Cancelled returns the error of a fetch whose context ended without a record: the client waits for unreachable brokers
-// without an error of its own. The brokers count as unreachable if none has answered for the time silence.
+// Cancelled returns the error of a fetch whose context ended without a record. The client itself returns no
+// error while it waits for unreachable brokers. Cancelled counts the brokers as unreachable if none has
+// answered for the time silence.
 func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error {
 	if a.Within(silence, time.Now()) {
 		return nil
@@ -48,7 +49,7 @@ func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error
 	return ctx.Err()
 }
 
-// UnansweredCommits stores when a commit last remained unanswered.
+// UnansweredCommits stores the time of the last commit without an answer.
 type UnansweredCommits struct{ last }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
@@ -58,7 +59,7 @@ func (u *UnansweredCommits) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.B
 	}
 }
 
-// LastDial stores why the last connection failed.
+// LastDial stores the error of the last connection attempt.
 type LastDial struct {
 	mu  sync.Mutex // guards err
 	err error
@@ -71,7 +72,7 @@ func (d *LastDial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 	d.err = err
 }
 
-// Err returns why the last connection failed; nil if it succeeded.
+// Err returns the error of the last connection attempt; nil if that attempt succeeded.
 func (d *LastDial) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

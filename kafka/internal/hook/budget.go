@@ -10,27 +10,27 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Budget limits the memory of records between the brokers and their settlement. A broker is asked for compressed bytes,
-// and the decompressed size is unknown in advance; so decompression is refused while there is no budget left. The client
-// drops a refused batch and fetches it again later. One batch is always allowed, so that reading continues; the memory
-// in use may therefore exceed the limit by the largest batch.
+// Budget limits the memory of fetched records until they are settled. A fetch can limit only the compressed
+// bytes, and the decompressed size is unknown in advance. So Budget refuses to decompress a batch while no
+// budget is left. The client drops a refused batch and fetches it again later. One batch is always allowed, so
+// that reading continues. The used memory may therefore exceed the limit by the largest batch.
 type Budget struct {
-	// most is the limit in bytes: the consumer's own limit for unsettled messages.
+	// most is the limit in bytes. The consumer sets it, as for its unsettled messages.
 	most atomic.Int64
-	// held is the size of records that were taken out of the client and are not settled.
+	// held is the size of the unsettled records that were polled from the client.
 	held atomic.Int64
-	// client is the member; nil before it has been made.
+	// client is the client of the current member; nil before the first member.
 	client atomic.Pointer[kgo.Client]
 	// decompressor refuses batches of more than Config.MaxBatch bytes.
 	decompressor kgo.Decompressor
 
-	// mu allows one decompression at a time, so that concurrent ones do not all find the same budget. mu guards the
-	// fields below.
+	// mu allows one decompression at a time. Two concurrent decompressions would both use the same free
+	// budget. mu guards the fields below.
 	mu sync.Mutex
-	// responses contains, by broker, the responses that are being read: decompressed, but not yet counted as buffered by
-	// the client.
+	// responses has the responses that the client is reading, by broker. Their batches are decompressed, but
+	// the client does not yet count their records as buffered.
 	responses map[int32]decompressed
-	// unattributed is the decompressed data whose broker is not known yet.
+	// unattributed is the size of decompressed data whose broker is not known yet.
 	unattributed decompressed
 	// from is the broker that last sent records of a partition.
 	from map[partition]int32
@@ -42,23 +42,24 @@ type partition struct {
 	number int32
 }
 
-// decompressed is the decompressed part of a response so far.
+// decompressed is the size of a response as far as it is decompressed, and the time of its last batch.
 type decompressed struct {
 	bytes int64
 	at    time.Time
 }
 
-// readingTime is the longest time that reading a response takes. The client has dropped older data without a
-// notification.
+// readingTime is the longest time in which the client reads a response. The client has dropped a response that
+// is older, and reports that to no hook.
 const readingTime = 10 * time.Second
 
-// ErrOverBudget refuses a batch for now.
+// ErrOverBudget is the error for a batch that does not fit into the budget now.
 var ErrOverBudget = errors.New("no memory for this batch until earlier records are settled")
 
-// shareReady is the share of the limit, as a divisor, that is decompressed ahead of the consumer's requests.
+// shareReady is a divisor of the limit: most/shareReady bytes may be decompressed before the consumer asks for
+// them.
 const shareReady = 8
 
-// PerRecord is the approximate size of a record in addition to its bytes.
+// PerRecord is the approximate memory of a record in addition to its key, value and headers.
 const PerRecord = 512
 
 // NewBudget returns a Budget. Call Use and Raise before the first batch.
@@ -66,7 +67,7 @@ func NewBudget() *Budget {
 	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
 }
 
-// buffered returns the size of the records that the client holds ready to be polled.
+// buffered returns the size of the records that the client has decompressed and the source has not polled.
 func (o *Budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {
@@ -102,8 +103,8 @@ func (r decompressed) since(now time.Time) int64 {
 	return r.bytes
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead. A new response begins, so the previous one of that broker was polled or
-// dropped.
+// OnBrokerRead implements kgo.HookBrokerRead. The next response of a broker begins after the client has polled
+// or dropped the previous response of that broker.
 func (o *Budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
@@ -123,8 +124,8 @@ func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, numbe
 	o.unattributed = decompressed{}
 }
 
-// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. A response was read completely, and the client now
-// counts its records as buffered.
+// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. It is called when the client has read a whole
+// response and counts the records of that response as buffered.
 func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,35 +134,37 @@ func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// Use sets the decompressor for batches within the budget. Use refuses batches that are too large by
-// themselves.
+// Use sets the decompressor for batches within the budget. This decompressor itself refuses a batch that is
+// larger than Config.MaxBatch.
 func (o *Budget) Use(d kgo.Decompressor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.decompressor = d
 }
 
-// Hold adds bytes that were taken out of the client. A negative number means settled bytes.
+// Hold counts bytes that were polled from the client. A negative number means settled bytes.
 func (o *Budget) Hold(bytes int64) { o.held.Add(bytes) }
 
 // Most returns the limit in bytes.
 func (o *Budget) Most() int64 { return o.most.Load() }
 
-// Fits reports what the budget allows. all: all waiting lanes, because little is ready and a quarter of the limit is
-// free. one: one batch, because the client holds nothing.
+// Fits reports how many waiting lanes may read again. all is true if all of them may: few bytes are ready, and
+// a quarter of the limit is free. one is true if a single lane may read one batch, because the client has
+// nothing ready.
 func (o *Budget) Fits() (all, one bool) {
 	ready, most := o.buffered(), o.most.Load()
 	return ready <= most/shareReady/2 && o.held.Load()+ready <= most/4*3, ready == 0
 }
 
-// Raise raises the limit to the largest number of bytes that the consumer has ever asked for.
+// Raise raises the limit to bytes, if the limit is lower.
 func (o *Budget) Raise(bytes int64) {
 	if bytes > o.most.Load() {
 		o.most.Store(bytes)
 	}
 }
 
-// Polls returns how many records to take out of the client so that they stay within these limits.
+// Polls returns how many records to poll from the client so that their number and size stay within these
+// limits.
 func (o *Budget) Polls(messages int, bytes int64) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {
@@ -171,7 +174,7 @@ func (o *Budget) Polls(messages int, bytes int64) int {
 	return int(max(1, min(int64(messages), bytes/max(1, each))))
 }
 
-// OnNewClient implements kgo.HookNewClient. The client is the current member's.
+// OnNewClient implements kgo.HookNewClient. The new client belongs to the current member.
 func (o *Budget) OnNewClient(client *kgo.Client) { o.client.Store(client) }
 
 var (

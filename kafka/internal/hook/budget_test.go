@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// doubling makes two bytes of one.
+// doubling is a decompressor whose output is twice as long as its input.
 type doubling struct{}
 
 func (doubling) Decompress(src []byte, _ kgo.CompressionCodecType) ([]byte, error) {

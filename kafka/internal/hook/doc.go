@@ -1,6 +1,7 @@
-// Package hook contains the hooks of franz-go's clients. They observe connections, answers and batches, and know nothing
-// about groups and lanes.
+// Package hook contains the hooks of the franz-go clients. Hooks observe connections, answers and batches.
+// They know nothing of groups and lanes.
 //
 // [Budget] limits the memory of fetched records. [Throttle] delays answers without records. [LastAnswer],
-// [UnansweredCommits] and [LastDial] store what brokers did. [Logger] logs the client's warnings.
+// [UnansweredCommits] and [LastDial] store the last answer or error of the brokers. [Logger] logs the client's
+// warnings.
 package hook

@@ -9,32 +9,32 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Logger logs the client's warnings. Errors that the client logs are also returned by Fetch and handled there, so they
-// are logged as warnings.
+// Logger logs the messages of the client. Fetch also returns the errors that the client logs, so Logger writes
+// them as warnings.
 //
-// The client warns about each attempt, several times a second while no broker answers. Logger logs a warning about one
-// broker once, and then once a minute with the number of repetitions.
+// While no broker answers, the client logs each attempt, several times a second. Logger writes a repeated
+// warning about the same broker at most once a minute, with the number of repetitions.
 type Logger struct {
 	To       *slog.Logger
 	Warnings *Warnings
 }
 
-// Warnings contains the client's recent warnings.
+// Warnings stores the client's recent warnings.
 type Warnings struct {
 	mu    sync.Mutex
-	lines map[string]*repeated // guarded by mu; by text and broker
+	lines map[string]*repeated // guarded by mu; the key is the text with the broker
 }
 
-// repeated is a warning that may be repeated.
+// repeated is a warning that may occur again.
 type repeated struct {
 	logged time.Time
-	since  int // repetitions since it was logged
+	since  int // repetitions since the last log line
 }
 
 const (
-	// warnEvery is how often a repeated warning is logged.
+	// warnEvery is the interval at which a repeated warning is logged.
 	warnEvery = time.Minute
-	// mostWarnings limits the number of warnings that are stored; the client has few different texts.
+	// mostWarnings limits the number of stored warnings. The client has few different texts.
 	mostWarnings = 1000
 )
 
@@ -53,7 +53,8 @@ func (l Logger) Log(_ kgo.LogLevel, text string, values ...any) {
 	l.To.Warn("kafka client: "+text, values...)
 }
 
-// tell reports whether a warning must be logged now, and how often it was repeated since it was last logged.
+// tell reports whether a warning must be logged now. again is the number of repetitions since the last log
+// line.
 func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,7 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	return again, true
 }
 
-// about returns the broker of a warning, if it names one.
+// about returns the broker in the values of a warning; empty if there is none.
 func about(values []any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == "broker" {

@@ -10,18 +10,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Produces counts the requests to write records that the client began to send. So a caller that waits in vain knows
-// whether nothing was sent, or whether the outcome is unknown. A request counts from before its first byte.
+// Produces counts the write requests that the client began to send. If a call reaches its timeout, the count
+// shows whether nothing was sent or whether the outcome is unknown. A request is counted before its first byte
+// is sent.
 type Produces struct{ begun atomic.Uint64 }
 
-// Begun returns how many requests were begun.
+// Begun returns the number of write requests that were begun.
 func (p *Produces) Begun() uint64 { return p.begun.Load() }
 
 // Dialer connects to a broker.
 type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial returns a dialer whose connections are counted. If config is not nil, the connections use TLS, and requests are
-// counted before encryption.
+// Dial returns a dialer for connections that count write requests. If config is not nil, the connections use
+// TLS, and requests are counted before they are encrypted.
 func (p *Produces) Dial(dial Dialer, config *tls.Config) Dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -56,8 +57,8 @@ func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address 
 	return conn, nil
 }
 
-// counted is a connection that counts requests. The client writes a request with one call; the data begins with its
-// length and its kind.
+// counted is a connection that counts write requests. The client writes each request with one call; the data
+// begins with the length and the kind of the request.
 type counted struct {
 	net.Conn
 	produces *Produces

@@ -10,24 +10,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// If a broker refuses a partition, it answers immediately, and the client asks again immediately unless all requested
-// partitions were refused. So one refused partition beside idle ones would cause thousands of requests per second.
-// Throttle therefore delays an immediate answer if the previous answers were also immediate and contained no records.
+// A broker that refuses a partition answers immediately. The client then asks again immediately, unless the
+// broker refused all requested partitions. So one refused partition beside idle partitions would cause
+// thousands of requests per second. Throttle therefore delays an immediate answer if the previous answers were
+// also immediate and without records.
 
 const (
-	// quickAnswers is the number of immediate answers without a delay: a broker that has just handed over a partition
-	// answers so, and the client asks the next broker.
+	// quickAnswers is the number of immediate answers that are not delayed. A broker that has just handed a
+	// partition over answers immediately, and the client must soon ask the next broker.
 	quickAnswers = 2
-	// pauseStep is the difference between two consecutive delays, and longestHold the longest delay. Records of the
-	// broker's other partitions are delayed too.
+	// pauseStep is the difference between two consecutive delays, and longestHold is the longest delay. The
+	// delays also apply to records of the broker's other partitions.
 	pauseStep   = 10 * time.Millisecond
 	longestHold = 100 * time.Millisecond
 )
 
-// Throttle is a hook of the member. Throttle sees each answer to a fetch.
+// Throttle is a hook of the member that sees each answer to a fetch.
 type Throttle struct {
 	atOnce time.Duration
-	open   context.Context // no delay continues after it has ended
+	open   context.Context // ends all delays when it ends
 
 	mu      sync.Mutex // guards brokers
 	brokers map[int32]answers
@@ -35,19 +36,20 @@ type Throttle struct {
 
 // answers describes a broker's last answers to fetches.
 type answers struct {
-	// quick: the last answer was immediate. empty: it contained no batch.
+	// quick is true if the last answer was immediate, empty if it contained no batch.
 	quick, empty bool
-	// inVain counts the consecutive answers that were both.
+	// inVain is the number of consecutive answers that were immediate and empty.
 	inVain int
 }
 
-// NewThrottle returns a Throttle that delays nothing after open has ended. An answer within atOnce counts as immediate.
+// NewThrottle returns a Throttle. It counts an answer within atOnce as immediate, and delays nothing after
+// open has ended.
 func NewThrottle(open context.Context, atOnce time.Duration) *Throttle {
 	return &Throttle{open: open, atOnce: atOnce, brokers: map[int32]answers{}}
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead. The client continues with the answer when this method returns; no other
-// answers arrive on this connection.
+// OnBrokerRead implements kgo.HookBrokerRead. The client processes the answer when this method returns.
+// Meanwhile the connection delivers no other answer.
 func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
@@ -57,7 +59,7 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 	}
 }
 
-// answered stores an answer, and returns how long to delay it.
+// answered stores the properties of an answer, and returns how long to delay the answer.
 func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +77,8 @@ func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	return min(time.Duration(a.inVain-quickAnswers+1)*pauseStep, longestHold)
 }
 
-// OnFetchBatchRead implements kgo.HookFetchBatchRead. The last answer contained a batch.
+// OnFetchBatchRead implements kgo.HookFetchBatchRead. A call means that the broker's last answer contained a
+// batch.
 func (p *Throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

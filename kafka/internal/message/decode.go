@@ -1,4 +1,4 @@
-// Package message makes messages from records, and records from messages.
+// Package message converts records to messages, and messages to records.
 package message
 
 import (
@@ -17,24 +17,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// HeaderTombstone is kafka.HeaderTombstone.
+// HeaderTombstone is documented at kafka.HeaderTombstone.
 const HeaderTombstone = "semel-tombstone"
 
-// Kept is how many bytes of the value are kept of a record that is too large.
+// Kept is the number of bytes of the value that a message has if its record is too large.
 const Kept = 64 << 10
 
-// Decoder makes messages from records. Decoder must not be used concurrently.
+// Decoder converts records to messages. A Decoder must not be used concurrently.
 type Decoder struct {
 	// maxRecord is the longest value, in bytes, that is read as a message.
 	maxRecord int
-	// events: a record may contain an event in structured mode.
+	// events is true if a record may contain a CloudEvent in structured mode.
 	events bool
-	// names caches the header names of CloudEvents, converted from the prefix ce_ on Kafka to ce-.
+	// names is a cache of converted header names: CloudEvents have the prefix ce_ on Kafka and ce- in a
+	// message.
 	names map[string]string
 }
 
-// NewDecoder returns a decoder for values of at most maxRecord bytes. If events is true, a record may contain an event
-// in structured mode.
+// NewDecoder returns a decoder for values of at most maxRecord bytes. If events is true, records may contain
+// CloudEvents in structured mode.
 func NewDecoder(maxRecord int, events bool) *Decoder {
 	return &Decoder{maxRecord: maxRecord, events: events, names: map[string]string{}}
 }
@@ -63,22 +64,22 @@ func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 	}
 }
 
-// TimeOf returns the broker's time of a record; zero if it has none.
+// TimeOf returns the broker's time of a record; zero if the record has no time.
 func TimeOf(raw *kgo.Record) time.Time {
-	if raw.Timestamp.UnixMilli() <= 0 { // records of old clients have -1
+	if raw.Timestamp.UnixMilli() <= 0 { // old clients write -1
 		return time.Time{}
 	}
 	return raw.Timestamp.UTC()
 }
 
-// The media type of CloudEvents in structured mode as JSON, and the prefix of the other media types of CloudEvents,
-// which are not supported.
+// MediaEvent is the media type of a CloudEvent in structured mode as JSON. mediaEvents is the prefix of all
+// media types of CloudEvents; the others are not supported.
 const (
 	MediaEvent  = "application/cloudevents+json"
 	mediaEvents = "application/cloudevents"
 )
 
-// eventInside reports whether headers say that the body is an event.
+// eventInside reports whether headers say that the body is a CloudEvent.
 func eventInside(headers semel.Headers) bool {
 	return strings.HasPrefix(mediaType(headers), mediaEvents)
 }
@@ -94,11 +95,11 @@ func mediaType(headers semel.Headers) string {
 	return ""
 }
 
-// event decodes a message whose body is an event in structured mode. The event takes precedence: headers of the record
-// with the same names are dropped.
+// event decodes a message whose body is a CloudEvent in structured mode. If the record has headers with the
+// names of the event's attributes, those headers are dropped.
 type event struct {
-	// mu is needed because a source that wraps this one may pass a delivery on twice, and both are then decoded
-	// concurrently.
+	// mu is needed because a source that wraps this source may pass a delivery on twice. Both copies may then
+	// be decoded concurrently.
 	mu      sync.Mutex
 	decoded bool
 	refused semel.Reason
@@ -133,7 +134,7 @@ func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, de
 	return reasonname.None, ""
 }
 
-// headersOf copies a record's headers.
+// headersOf converts a record's headers to headers of a message.
 func (c *Decoder) headersOf(raw *kgo.Record) semel.Headers {
 	n := len(raw.Headers)
 	if raw.Value == nil {
@@ -152,7 +153,7 @@ func (c *Decoder) headersOf(raw *kgo.Record) semel.Headers {
 	return headers
 }
 
-// mostHeaderNames limits the cache, in case producers use arbitrary names.
+// mostHeaderNames limits the size of the cache, because producers may use arbitrary names.
 const mostHeaderNames = 256
 
 func (c *Decoder) nameOf(key string) string {

@@ -13,32 +13,33 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// purpose is part of the id of a record, together with the identity and the topic. purpose must never change: a message
-// whose record is in progress would get another id.
+// purpose is a part of the id of a published record, with the identity and the topic. purpose must never
+// change: after an update of Semel, a message whose record is in progress would get another id.
 const purpose = "publish"
 
-// Source and type of a record whose message has none: CloudEvents requires them.
+// CloudEvents requires a source and a type. These are the values for a message that has none.
 const (
 	sourceOfNone = "semel"
 	typeOfNone   = "semel.message"
 )
 
-// Record returns the record of a message in a topic.
+// Record returns the record that publishes a message to a topic.
 func Record(m *semel.Message, topic string) *kgo.Record {
 	record := &kgo.Record{Topic: topic, Key: m.Key, Value: m.Body, Headers: headersFor(m, topic)}
 	_, tombstone := m.Headers.Get(HeaderTombstone)
 	switch {
 	case tombstone && len(m.Body) == 0:
 		record.Value = nil
-	case m.Body == nil: // a null value would delete the key in a compacted topic
+	case m.Body == nil: // on Kafka a null value deletes the key in a compacted topic
 		record.Value = []byte{}
 	}
 	return record
 }
 
-// headersFor returns the headers of m's record: those of m, and the attributes of a CloudEvent in binary mode
-// (https://github.com/cloudevents/spec, Kafka Protocol Binding for CloudEvents 1.0.2, section 3.2). A message whose body
-// is a whole event keeps its headers, because the event contains the id.
+// headersFor returns the headers of m's record: the headers of m, and the attributes of a CloudEvent in binary
+// mode (https://github.com/cloudevents/spec, Kafka Protocol Binding for CloudEvents 1.0.2, section 3.2). If
+// the body of m is a whole CloudEvent, the record has only the headers of m, because the event itself contains
+// the id.
 func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 	if eventInside(m.Headers) && m.ID() == "" {
 		return (&recordHeaders{}).copy(m).all
@@ -50,19 +51,19 @@ func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 		}
 	}
 	if kind, ok := m.Headers.Get("ce-datacontenttype"); ok {
-		h.instead("ce-datacontenttype", "") // on Kafka it is the header content-type
+		h.instead("ce-datacontenttype", "") // on Kafka this attribute is the header content-type
 		h.instead("content-type", string(kind))
 	}
 	return h.copy(m).rest().all
 }
 
-// isOwnID reports whether the message is identified by its event's own id, so that readers of the record can use the
-// same id.
+// isOwnID reports whether the message is identified by the id of its own event. Then readers of the record can
+// use the same id.
 func isOwnID(m *semel.Message) bool {
 	return m.ID() == m.Identity.ID && (m.Identity.Source == "" || m.Identity.Source == m.Source())
 }
 
-// attributes returns the attributes of the record's event.
+// attributes returns the attributes of the CloudEvent in a record.
 func attributes(m *semel.Message, topic string) []attribute {
 	id := m.Identity.ID
 	if !isOwnID(m) {
@@ -83,7 +84,7 @@ func attributes(m *semel.Message, topic string) []attribute {
 	return all
 }
 
-// attribute is a header with its required value. An empty value means that the header is omitted.
+// attribute is a header and its required value. If the value is empty, the record must not have the header.
 type attribute struct{ name, value string }
 
 // recordHeaders collects the headers of a record.
@@ -92,12 +93,13 @@ type recordHeaders struct {
 	all    []kgo.RecordHeader
 }
 
-// instead sets a header to another value than the message's.
+// instead sets a header to a value that differs from the message's value.
 func (h *recordHeaders) instead(name, value string) {
 	h.values = append(h.values, attribute{name, value})
 }
 
-// copy copies the headers of m that have no other value, in order, except Semel's headers about another delivery.
+// copy copies the headers of m in their order. It leaves out headers that have a value in h.values, and
+// headers that Semel added to the message or to a dead letter.
 func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	for _, header := range m.Headers {
 		replaced := slices.ContainsFunc(h.values, func(a attribute) bool { return strings.EqualFold(a.name, header.Name) })
@@ -108,7 +110,7 @@ func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	return h
 }
 
-// rest adds the values that are still missing.
+// rest adds a header for each value in h.values that is not empty.
 func (h *recordHeaders) rest() *recordHeaders {
 	for _, a := range h.values {
 		if a.value != "" {

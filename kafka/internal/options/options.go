@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kept is an option that package kafka sets itself, because a guarantee depends on it or because kafka.Config has a
-// field for it. why says which.
+// kept is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a
+// field for it. why is the reason.
 type kept struct {
 	option any
 	name   string
@@ -24,7 +24,7 @@ const (
 	whyWrites  = "dead letters are idempotent and acknowledged by all replicas"
 )
 
-// keptOptions returns the options that Check refuses.
+// keptOptions returns the options that Check rejects.
 func keptOptions() []kept {
 	return []kept{
 		{kgo.DisableAutoCommit, "DisableAutoCommit", whyCommits}, {kgo.GreedyAutoCommit, "GreedyAutoCommit", whyCommits},
@@ -52,8 +52,8 @@ func keptOptions() []kept {
 	}
 }
 
-// Check returns an error that names the first option that package kafka sets itself. To see what the options set, it
-// creates a client with them that connects to no broker.
+// Check returns an error if users set an option that package kafka sets itself. The error names the first such
+// option. To see the effect of the options, Check creates a client that does not connect.
 func Check(options []kgo.Opt) error {
 	if len(options) == 0 {
 		return nil
@@ -77,7 +77,8 @@ func Check(options []kgo.Opt) error {
 	return nil
 }
 
-// same reports whether an option was not changed. Each client has its own decompressor, so only the types are compared.
+// same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
+// compares only the types of decompressors.
 func same(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {
 		if _, is := a[0].(kgo.Decompressor); is {

@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Current is the producer in use. Current is created for the first record, and replaced when it is
-// spent.
+// Current holds the producer in use. It creates a producer for the first record. When a producer can no longer
+// write, Current creates a new one for the next record.
 type Current struct {
 	make       func(spent func(*Producer)) (*Producer, error)
 	background *worker.Group
@@ -18,7 +18,8 @@ type Current struct {
 	closed bool
 }
 
-// NewCurrent returns a Current that creates producers with make. Spent producers are closed in background.
+// NewCurrent returns a Current that creates producers with make. A producer that can no longer write is closed
+// in background.
 func NewCurrent(background *worker.Group, make func(spent func(*Producer)) (*Producer, error)) *Current {
 	return &Current{make: make, background: background}
 }
@@ -37,7 +38,7 @@ func (c *Current) Open() (*Producer, error) {
 	return c.now, err
 }
 
-// replace makes Open return another producer than this one.
+// replace makes the next call of Open create a producer, if spent is still in use.
 func (c *Current) replace(spent *Producer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +48,8 @@ func (c *Current) replace(spent *Producer) {
 	}
 }
 
-// Shut prevents further producers. Shut returns the one in use, which the caller closes, or nil; first is false if
-// Shut was called before.
+// Shut prevents that further producers are created. Shut returns the producer in use, or nil; the caller
+// closes it. first is false if Shut was called before.
 func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

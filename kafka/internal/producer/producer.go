@@ -1,4 +1,5 @@
-// Package producer writes records to topics in batches, and records that are too large for a batch alone.
+// Package producer writes records to topics in batches. It writes records alone that are too large for a batch
+// with others.
 package producer
 
 import (
@@ -10,52 +11,53 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Producer writes records through two clients of its own. They may have to be replaced: a client that got no producer
-// id, because its user may write to no topic, does not ask again.
+// Producer writes records through two clients of its own. A Producer may have to be replaced: a client whose
+// user may write to no topic gets no producer id, and does not request the id again later.
 type Producer struct {
 	// spent is called when the clients can no longer write.
 	spent func(*Producer)
-	// Batches writes batches of the size that the topic accepts, as far as that is known. Records that are refused
-	// because of the batch size go to Alone, which writes one record at a time.
+	// Batches writes batches of the size that the topic accepts, if that size is known. If a broker refuses a
+	// batch because of its size, Alone writes the records of the batch, one record at a time.
 	Batches, Alone *kgo.Client
 
 	mu     sync.Mutex // guards the rest
 	queue  []*Record
-	active bool // Alone has a record in progress
+	active bool // true while Alone writes a record
 }
 
-// Record is a record to be written.
+// Record is a record to be written, with its callbacks.
 type Record struct {
-	// Ctx: if it ends before the record is sent, the record is not sent.
+	// Ctx is the context of the write: if Ctx ends before the record is sent, the record is not sent.
 	Ctx    context.Context
 	Record *kgo.Record
-	// Answer is called once and must not block.
+	// Answer is called once, with the outcome. Answer must not block.
 	Answer func(error)
-	// Cut returns a smaller record if the topic does not accept the size, or nil if it cannot be cut further; cuts is
-	// the number of earlier cuts. If Cut is nil the record is never cut.
+	// Cut is called if the topic does not accept the size of the record. Cut returns a smaller record, or nil
+	// if the record cannot be cut further; cuts is the number of earlier cuts. If Cut is nil, the record is
+	// never cut.
 	Cut func(r *kgo.Record, cuts int) *kgo.Record
-	// WasCut is called if the record was written after it was cut. Required with Cut.
+	// WasCut is called after a cut record was written. Required with Cut.
 	WasCut func(*kgo.Record)
 	cuts   int
 }
 
 const (
-	// MostRecord is the largest record, in bytes, that the client reads in one response.
+	// MostRecord is the size of the largest record, in bytes, that the client can read in one response.
 	MostRecord = 90 << 20
-	// LargestBatch limits the size of one request of a client.
+	// LargestBatch is the largest size of one request of a client.
 	LargestBatch = MostRecord + 1<<20
-	// UsualBatch is the batch size that a topic accepts unless configured otherwise; LeastBatch is the smallest size
-	// that the client can be set to.
+	// UsualBatch is the batch size that a topic accepts by default. LeastBatch is the smallest batch size that
+	// the client supports.
 	UsualBatch = 1 << 20
 	LeastBatch = 1 << 10
 )
 
-// New creates the clients of a producer with the options that common returns for each. They are idempotent and need
-// acknowledgement by all replicas, which is the client's default and is not weakened here.
+// New creates the two clients of a producer. common returns the options of each client. Both clients are
+// idempotent and need an acknowledgement of all replicas, which is the default of franz-go.
 func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, error) {
 	options := func(batch int) []kgo.Opt {
 		return append(common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
-			kgo.MaxBufferedRecords(1<<30)) // the engine limits unsettled messages
+			kgo.MaxBufferedRecords(1<<30)) // the consumer limits the number of unsettled messages
 	}
 	batches, err := kgo.NewClient(options(batch)...)
 	if err != nil {
@@ -69,7 +71,8 @@ func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, 
 	return &Producer{spent: spent, Batches: batches, Alone: alone}, nil
 }
 
-// Write sends a record with others, or, after a refusal, alone.
+// Write writes a record in a batch. If the brokers refuse the batch because of its size, Write writes the
+// record alone.
 func (w *Producer) Write(o *Record) {
 	w.Batches.Produce(o.Ctx, o.Record, func(_ *kgo.Record, err error) {
 		w.wrote(w.Batches, o, err)
@@ -92,8 +95,8 @@ func (w *Producer) writeAlone(o *Record) {
 	w.next()
 }
 
-// takeOver removes the records whose Ctx has ended from the queue, and returns them. Otherwise the queue would grow
-// while the current record is not answered. The caller holds mu.
+// takeOver removes the records from the queue whose Ctx has ended, and returns them. Without this, the queue
+// would grow while the current record has no answer. The caller holds mu.
 func (w *Producer) takeOver() []*Record {
 	var over, wanted []*Record
 	for _, o := range w.queue {
@@ -107,8 +110,8 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// next sends the next record of the queue if none is in progress: records in progress at the same time can become one
-// batch.
+// next writes the next record of the queue if no record is in progress. Two records in progress could become
+// one batch.
 func (w *Producer) next() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {
@@ -159,17 +162,17 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// wrote handles errors after which a client can no longer write as before.
+// wrote handles the errors after which a client cannot write as before.
 func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	switch {
-	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again
+	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again, with another id
 		client.PurgeTopicsFromProducing(o.Record.Topic)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
 		w.spent(w)
 	}
 }
 
-// Close closes the clients. A nil producer has none.
+// Close closes the clients. A nil Producer has no clients.
 func (w *Producer) Close() {
 	if w != nil {
 		w.Batches.Close()

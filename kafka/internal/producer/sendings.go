@@ -9,24 +9,24 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Publication identifies a message to be published to a topic. Publication has one record, however often its
-// handler runs.
+// Publication identifies the publication of a message to a topic. Only one record is written for a
+// Publication, even if the handler runs several times.
 type Publication struct {
 	Identity semel.Key
 	Topic    string
 }
 
-// Pending is the outcome of a record in progress.
+// Pending is the outcome of a record that is being written.
 type Pending struct {
-	// Done is closed when the outcome is known. Err may be read after that.
+	// Done is closed when the outcome is known. Err is valid after that.
 	Done chan struct{}
 	Err  error
 }
 
-// NewPending returns an outcome that is not known yet.
+// NewPending returns a Pending without an outcome.
 func NewPending() *Pending { return &Pending{Done: make(chan struct{})} }
 
-// Answer sets the outcome. Answer is called once.
+// Answer sets the outcome. Answer must be called once.
 func (p *Pending) Answer(err error) {
 	p.Err = err
 	close(p.Done)
@@ -42,44 +42,46 @@ func (p *Pending) Ended() bool {
 	}
 }
 
-// Sending is a record in progress. A second call for the same publication waits for the first call's record and writes
-// no copy.
+// Sending is a record that is being written. A second call for the same publication waits for the record of
+// the first call and writes no copy.
 type Sending struct {
 	*Pending
 	Ctx    context.Context
 	Cancel context.CancelFunc
-	// Before is the number of write requests that had begun when the record was passed to the client.
+	// Before is the number of write requests that had begun when the client got the record.
 	Before uint64
-	// since is the time of that.
+	// since is the time when the client got the record.
 	since time.Time
 }
 
-// Answer sets the outcome, and ends Ctx.
+// Answer sets the outcome and ends Ctx.
 func (s *Sending) Answer(err error) {
 	s.Cancel()
 	s.Pending.Answer(err)
 }
 
-// Unsent reports whether the record was cancelled before it was sent. Valid after Done.
+// Unsent reports whether the record was cancelled before it was sent. Call it only after Done is closed.
 func (s *Sending) Unsent() bool { return errors.Is(s.Err, context.Canceled) }
 
-// Sendings contains the records in progress, and the answered ones whose outcome no call has returned yet.
+// Sendings contains the records that are being written, and the outcomes that no call of Publish has returned
+// yet.
 type Sendings struct {
 	mu  sync.Mutex // guards all
 	all map[Publication]*Sending
 }
 
 const (
-	// mostSendings limits the number of publications without a waiting call.
+	// mostSendings limits the number of publications for which no call waits.
 	mostSendings = 10_000
-	// sendingAge is how long the outcome of a publication is kept.
+	// sendingAge is how long an outcome is kept.
 	sendingAge = 10 * time.Minute
 )
 
-// NewSendings returns an empty list.
+// NewSendings returns an empty Sendings.
 func NewSendings() *Sendings { return &Sendings{all: map[Publication]*Sending{}} }
 
-// Begin returns the sending of a publication, or creates one.
+// Begin returns the current sending of a publication: the attempt to write its record, which may have ended
+// already. If there is none, Begin creates one, and begun is true.
 func (s *Sendings) Begin(life context.Context, which Publication, before uint64, now time.Time) (one *Sending, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +97,7 @@ func (s *Sendings) Begin(life context.Context, which Publication, before uint64,
 	return one, true
 }
 
-// forgetEnded removes outcomes that are too old. The caller holds mu.
+// forgetEnded removes the sendings whose outcome is known. The caller holds mu.
 func (s *Sendings) forgetEnded() {
 	for which, one := range s.all {
 		if one.Ended() {
@@ -104,7 +106,7 @@ func (s *Sendings) forgetEnded() {
 	}
 }
 
-// Forget removes a sending whose outcome a call returns.
+// Forget removes a sending. A call that returns the outcome calls Forget.
 func (s *Sendings) Forget(which Publication, one *Sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package retention computes how long a record can stay in a topic, from the topic's settings.
+// Package retention computes from the settings of a topic how long a record can stay in the topic.
 package retention
 
 import (
@@ -26,14 +26,15 @@ const (
 )
 
 const (
-	// usualSegment is segment.ms if the brokers do not report it, as brokers without segments.
+	// usualSegment is used as segment.ms if the brokers do not report segment.ms, for example brokers without
+	// segments.
 	usualSegment = 7 * 24 * time.Hour
-	// RemovalCheck is how often brokers look for records to remove, unless log.retention.check.interval.ms says
-	// otherwise. Few users may read that setting.
+	// RemovalCheck is the default interval at which brokers look for records to remove. The setting
+	// log.retention.check.interval.ms can change that interval, but few users have the privilege to read it.
 	RemovalCheck = 5 * time.Minute
 )
 
-// Settings holds the values of a topic's settings by their names.
+// Settings holds the values of a topic's settings by name.
 type Settings map[string]string
 
 // Request returns a request for the settings of topics.
@@ -48,7 +49,7 @@ func Request(topics []string) *kmsg.DescribeConfigsRequest {
 	return request
 }
 
-// Read returns the settings in a response, by topic. explain adds to a broker's error for a topic what it means.
+// Read returns the settings in a response, by topic. explain adds the meaning of a broker's error for a topic.
 func Read(response *kmsg.DescribeConfigsResponse, explain func(err error, topic string) error) (map[string]Settings, error) {
 	all := map[string]Settings{}
 	var errs error
@@ -72,7 +73,7 @@ func Read(response *kmsg.DescribeConfigsResponse, explain func(err error, topic 
 	return all, errs
 }
 
-// Longest returns the horizon of the topic in which records stay longest.
+// Longest returns the longest horizon of these topics.
 func Longest(topics []string, all map[string]Settings) (source.Horizon, error) {
 	var most source.Horizon
 	var errs error
@@ -139,7 +140,8 @@ func notTold(topic, setting string) error {
 	return fmt.Errorf("kafka: topic %s: the brokers do not report its %s, so how late its records can be redelivered is not known", topic, setting)
 }
 
-// span parses a setting in milliseconds, which may be unlimited; usual is the value if the setting is not reported.
+// span parses a setting in milliseconds. finite is false if the value means unlimited. usual is the result if
+// the brokers do not report the setting.
 func span(value string, usual time.Duration) (d time.Duration, finite bool, err error) {
 	if value == "" {
 		return usual, true, nil

@@ -12,7 +12,7 @@ func TestTheSettingsOfATopic(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for name, one := range map[string]struct {
 		change Settings
-		late   time.Duration // 0: unlimited; negative: an error
+		late   time.Duration // 0 means unlimited; a negative value means an error
 		why    string
 	}{
 		"H1_defaults": {nil, 2*week + RemovalCheck, "topic t: retention.ms 7d + segment.ms 7d + 5m until the brokers remove it"},

@@ -11,29 +11,31 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config.Start is used once: when the group first joins a topic. Using it again later would lose records silently. The
-// brokers drop a group's offsets when a topic is deleted, and some days after the last member has left; records that
-// were produced in the meantime are before "now". So the start offsets and the topic's id are kept in the consumer's
-// store before the first record is read, and never change. A partition without an offset begins there later if its topic
-// is the same, and otherwise at its beginning, for example a partition that was added or a topic that was created again.
+// Config.Start is used once, when the group first joins a topic. A second use would skip records, and no error
+// would show the loss. The brokers remove a group's offsets when a topic is deleted, and some days after the
+// last member has left. With Start.Now, records of that time would be before "now". So the start offsets and
+// the topic's id are kept in the consumer's store before the first record is read, and they never change. A
+// partition that later has no offset begins at its start offset if the topic has the same id. Otherwise, and
+// if the partition was added later, it begins at the beginning of its log.
 
-// Beginning is where a group began to read a topic.
+// Beginning holds the offsets at which a group began to read a topic.
 type Beginning struct {
 	TopicID [16]byte
-	// Starts are the start offsets by partition. Later partitions did not exist, or Start did not apply to them.
+	// Starts are the start offsets, indexed by partition. A partition outside of Starts did not exist at the
+	// first join, or Start did not apply to it.
 	Starts []int64
-	// Fresh: this source has just decided it.
+	// Fresh is true if this source has just determined the beginning.
 	Fresh bool
 }
 
-// Name returns the name of a topic's beginning in the store. Names of topics contain no colon.
+// Name returns the name under which a topic's beginning is stored. Names of topics contain no colon.
 func Name(group, topic string) string { return "kafka:" + group + ":" + topic }
 
 // beginningForm is the first byte of Position.Check. The topic's id follows, and then each start as an unsigned varint.
 // Position.Length is the number of starts.
 const beginningForm = 1
 
-// Position returns the beginning in the form of the store.
+// Position encodes the beginning for the store.
 func (b Beginning) Position() source.Position {
 	check := append([]byte{beginningForm}, b.TopicID[:]...)
 	for _, at := range b.Starts {
@@ -45,7 +47,7 @@ func (b Beginning) Position() source.Position {
 // ErrDamaged is the error for a row that this release cannot read.
 var ErrDamaged = errors.New("the row was written by a newer release, or is damaged; use that release, or restore the row")
 
-// BeginningOf returns the beginning in a stored position, or ErrDamaged.
+// BeginningOf decodes the beginning in a stored position. The error is ErrDamaged if that is not possible.
 func BeginningOf(p source.Position) (Beginning, error) {
 	var b Beginning
 	if len(p.Check) < 1+len(b.TopicID) || p.Check[0] != beginningForm {
@@ -66,15 +68,15 @@ func BeginningOf(p source.Position) (Beginning, error) {
 	return b, nil
 }
 
-// Store is the consumer's store as a source uses it. Its data is never removed, even if a topic is deleted: some hundred
-// bytes for each topic. If the data were removed too early, for a topic that was only invisible, Start would be used
-// again and skip records.
+// Store writes the data of a source to the consumer's store. The data is some hundred bytes for each topic and
+// is never removed, even if a topic is deleted. A topic that the source cannot see for some time looks
+// deleted. If its data were removed, Start would be used a second time and skip records.
 type Store struct {
 	Consumer  string
-	Positions source.PositionStore // nil if Positions was not called
+	Positions source.PositionStore // nil if Source.Positions was not called
 }
 
-// Load returns the beginning with this name, and whether it exists.
+// Load returns the beginning with this name. The result is false if there is none.
 func (m Store) Load(ctx context.Context, name string) (Beginning, bool, error) {
 	if m.Positions == nil {
 		return Beginning{}, false, nil
@@ -87,7 +89,8 @@ func (m Store) Load(ctx context.Context, name string) (Beginning, bool, error) {
 	return b, true, err
 }
 
-// Keep stores a beginning unless there is one, and returns the stored one.
+// Keep stores a beginning if there is none with this name. Keep returns the beginning that is in the store
+// after that.
 func (m Store) Keep(ctx context.Context, name string, b Beginning) (Beginning, error) {
 	if m.Positions == nil {
 		return b, nil
@@ -101,8 +104,9 @@ func (m Store) Keep(ctx context.Context, name string, b Beginning) (Beginning, e
 	return kept, err
 }
 
-// PartitionName returns the name of a partition's position in the store, made of its lane and its topic's id. Names of
-// topics contain neither a colon nor a slash. A topic that is created again has another id, and its offsets start again.
+// PartitionName returns the name under which the position of a partition is stored. The name contains the lane
+// and the topic's id, because a topic that is created again has another id and its offsets begin at 0. Names
+// of topics contain neither a colon nor a slash.
 func PartitionName(group, lane string, id [16]byte) string {
 	return fmt.Sprintf("kafka:%s:%s@%x", group, lane, id)
 }

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// The metadata of a committed offset consists of words. startMark contains the number of partitions to which Start
-// applied, so that a consumer with another store, which has no record of the first join, begins other partitions at
-// their beginning. keptMark means that the store had the offset before the group, for the topic with this id.
+// The metadata of a committed offset consists of words. A word with startMark has the number of partitions to
+// which Start applied. A consumer with another store does not know the first join; because of this word, it
+// begins all other partitions at their beginning. A word with keptMark means: for the topic with this id, the
+// store had the offset before the group had it.
 const (
 	startMark = "semel-start/"
 	keptMark  = "semel-position/"
 )
 
-// MarkedStarts returns the number of partitions to which Start applied; 0 if the metadata does not contain it.
+// MarkedStarts returns the number of partitions to which Start applied; 0 if the metadata has no such word.
 func MarkedStarts(metadata string) int {
 	for word := range strings.FieldsSeq(metadata) {
 		if digits, found := strings.CutPrefix(word, startMark); found {
@@ -25,7 +26,8 @@ func MarkedStarts(metadata string) int {
 	return 0
 }
 
-// MarkedKept reports whether the store had an offset of this topic before the group.
+// MarkedKept reports whether the metadata says that the store had an offset of this topic before the group had
+// it.
 func MarkedKept(metadata string, id [16]byte) bool {
 	for word := range strings.FieldsSeq(metadata) {
 		if word == KeptWord(id) {
@@ -35,8 +37,8 @@ func MarkedKept(metadata string, id [16]byte) bool {
 	return false
 }
 
-// KeptWord returns the word for an offset of this topic that the store had before the group.
+// KeptWord returns the word that MarkedKept looks for.
 func KeptWord(id [16]byte) string { return fmt.Sprintf("%s%x", keptMark, id) }
 
-// StartWord returns the word for the number of partitions to which Start applied.
+// StartWord returns the word that MarkedStarts looks for.
 func StartWord(partitions int) string { return startMark + strconv.Itoa(partitions) }

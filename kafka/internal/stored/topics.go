@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// TopicKey is a hash of a topic's name and id. The keys of the topics that existed when the group first joined are
-// stored. Start applies only to those topics. A topic that was created later, even while no process was running, is read
-// from its beginning.
+// TopicKey is a hash of a topic's name and id. When the group first joins, the source stores the keys of all
+// existing topics. Start applies only to these topics. A topic that is created later, even while no process
+// runs, is read from its beginning.
 type TopicKey [16]byte
 
 // TopicKeyOf returns the key of a topic.
@@ -21,7 +21,7 @@ func TopicKeyOf(topic string, id [16]byte) TopicKey {
 	return TopicKey(sum[:16])
 }
 
-// FirstTopicsName returns the name of these keys in the store. No topic has this name.
+// FirstTopicsName returns the name under which these keys are stored. No topic has this name.
 func FirstTopicsName(group string) string { return Name(group, "*") }
 
 // FirstTopicsForm is the first byte of Position.Check. The keys follow; Position.Length is their number.
@@ -47,7 +47,8 @@ func firstTopicsOf(p source.Position) (map[TopicKey]bool, error) {
 	return all, nil
 }
 
-// FirstTopics returns the stored keys. If there are none, it stores and returns the keys in there.
+// FirstTopics returns the stored keys. If no keys are stored, it stores the keys of the topics in there and
+// returns them.
 func (m Store) FirstTopics(ctx context.Context, name string, there map[TopicKey]bool) (map[TopicKey]bool, error) {
 	if m.Positions == nil {
 		return there, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MakeDays creates the missing days up to three days after today. Attaching a day does not
-// lock out transactions that mark. The mark up to which ids are kept is raised in a later
-// transaction, so that a process that reads the mark also sees the day.
+// MakeDays creates the missing daily partitions, up to three days after today. Attaching a partition does not
+// block transactions that write markers. A later transaction raises the upper limit of the ids that have a
+// partition. So a process that reads the new limit also sees the partition.
 func MakeDays(ctx context.Context, db *database.DB) error {
 	if db.Days == nil {
 		return nil
@@ -42,13 +42,13 @@ func MakeDays(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// day is a partition that exists or is to be created.
+// day is a daily partition that exists or must be created.
 type day struct {
 	name, next string
 	from, to   []byte
 }
 
-// wanted returns the first missing day, nil if there is none.
+// wanted returns the first missing partition; nil if none is missing.
 func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
 	var w day
 	err := db.QueryRowContext(ctx, d.SQL.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
@@ -58,7 +58,7 @@ func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, e
 	return &w, err
 }
 
-// createDay creates a day unless it exists.
+// createDay creates a partition unless it exists.
 func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error {
 	if _, err := tx.ExecContext(ctx, d.SQL.Keeping); err != nil {
 		return err
@@ -79,7 +79,7 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// covered reports whether the partitions cover the day.
+// covered reports whether the existing partitions cover a day.
 func covered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
@@ -93,7 +93,7 @@ func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) 
 	})
 }
 
-// AdvanceDays raises the mark below which ids are no longer looked up.
+// AdvanceDays raises the limit below which the store no longer looks up ids.
 func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	if db.Days == nil {
 		return nil
@@ -104,7 +104,7 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	return db.Exec(ctx, db.Days.SQL.RaiseLow, cutoff)
 }
 
-// Kept returns statistics of the existing days.
+// Kept returns statistics of the existing partitions.
 func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.MarkerDays, err error) {
 	var first sql.NullInt64
 	err = d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
@@ -112,11 +112,12 @@ func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.Mark
 	return k, err
 }
 
-// dropTries is how often one call of Reap tries to drop days that are locked.
+// dropTries is how many times one call of Reap tries to drop locked partitions.
 const dropTries = 3
 
-// ReapDays removes rows of days below the low mark and, at the start of a pass, drops these
-// days. A day that is in use, or contains an unfinished message, is left for the next pass.
+// ReapDays removes the data of partitions whose retention has passed, and drops these partitions in the first
+// call of a pass. A partition that is in use, or that contains an unfinished message, is left for the next
+// pass.
 func ReapDays(ctx context.Context, db *database.DB, o store.Reaping, done *store.Reaped) error {
 	if o.After != (store.ReapMark{}) {
 		return nil
@@ -140,7 +141,7 @@ func ReapDays(ctx context.Context, db *database.DB, o store.Reaping, done *store
 	return nil
 }
 
-// dryDays counts the days that would be dropped now.
+// dryDays counts the partitions that ReapDays would drop now.
 func dryDays(ctx context.Context, db *database.DB, consumer string, done *store.Reaped) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
 		var cutoff int64
@@ -162,7 +163,7 @@ func dryDays(ctx context.Context, db *database.DB, consumer string, done *store.
 		}
 		return err
 	})
-	if errors.Is(err, database.ErrDry) || errors.Is(err, sql.ErrNoRows) { // no row: nothing may be removed
+	if errors.Is(err, database.ErrDry) || errors.Is(err, sql.ErrNoRows) { // no row means that nothing may be removed
 		return nil
 	}
 	return err
@@ -176,11 +177,11 @@ func reapRows(ctx context.Context, db *database.DB, most int, done *store.Reaped
 	})
 }
 
-// resultRounds limits the slices of results that a pass removes. Without a limit, a consumer
-// with many results would not get its days dropped.
+// resultRounds is how many portions of results a pass removes at most. Without a limit, a consumer with many
+// new results would never get its partitions dropped.
 const resultRounds = 1000
 
-// reapResults removes the results of markers in days below the low mark.
+// reapResults removes the results that belong to markers in partitions whose retention has passed.
 func reapResults(ctx context.Context, db *database.DB, most int) error {
 	for range resultRounds {
 		var n int64
@@ -195,14 +196,14 @@ func reapResults(ctx context.Context, db *database.DB, most int) error {
 	return nil
 }
 
-// dropDays drops the days that end at or below the low mark, each in its own transaction. The
-// transaction waits for a lock only briefly, because other transactions wait behind it.
+// dropDays drops the partitions whose retention has passed, each in a transaction of its own. The transaction
+// waits for a lock only briefly, because other transactions must wait as long.
 func dropDays(ctx context.Context, db *database.DB) (dropped int64, err error) {
 	due, err := listDueDays(ctx, db)
 	if err != nil {
 		return 0, err
 	}
-	var used error // a locked day does not stop the others
+	var used error // a locked partition does not stop the others
 	for _, p := range due {
 		var gone bool
 		err := db.Write(ctx, func(tx *sql.Tx) (err error) {
@@ -221,7 +222,7 @@ func dropDays(ctx context.Context, db *database.DB) (dropped int64, err error) {
 	return dropped, used
 }
 
-// listDueDays returns the days that end at or below the low mark.
+// listDueDays returns the partitions whose retention has passed.
 func listDueDays(ctx context.Context, db *database.DB) (due []day, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		due, err = dueDays(ctx, db.Days, tx)
@@ -247,9 +248,9 @@ func dueDays(ctx context.Context, d *database.Days, tx *sql.Tx) (due []day, err 
 	return due, err
 }
 
-// drop drops a daily partition that contains no unfinished message. drop checks that before it locks
-// the table, so that no transaction waits for a day that stays, and again when the lock prevents
-// writes.
+// drop drops a daily partition that contains no unfinished message. drop checks that twice. The first check is
+// before the lock of the table, so that no transaction waits for a partition that is not dropped. The second
+// check is under the lock, which prevents writes.
 func drop(ctx context.Context, d *database.Days, tx *sql.Tx, p day) (bool, error) {
 	var settings [3]sql.NullString
 	var alone bool

@@ -25,18 +25,18 @@ type Moved struct {
 const (
 	// movedAtOnce is how many markers one statement copies or removes.
 	movedAtOnce = 5000
-	// fewLeft is the largest number of markers in a round after which the rest is copied while
-	// marking is blocked.
+	// fewLeft is a number of markers. After a round that copied no more than that, the rest is copied while
+	// the writing of markers is blocked.
 	fewLeft = 4 * movedAtOnce
-	// The end of a move waits for transactions that mark, and all others of the consumer wait
-	// behind it. It first waits for firstPatience, and doubles that for each attempt up to
-	// longestPatience.
+	// The end of a move waits for transactions that write markers, and all later transactions of the consumer
+	// wait until that is over. The first attempt waits for firstPatience, each further attempt twice as long,
+	// up to longestPatience.
 	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
-	// fenceTries is how often the lock of the common table is tried, for firstPatience each.
+	// fenceTries is how many times the fence tries to lock the common table, for firstPatience each.
 	fenceTries = 50
 )
 
-// EndMove ends a move to days.
+// EndMove ends a move to daily partitions.
 func EndMove(ctx context.Context, db *database.DB, consumer string) (done Moved, err error) {
 	if db.Postgres == nil || db.Days != nil {
 		return done, fmt.Errorf("sqlstore: only a store in PostgreSQL of all consumers moves markers to days: %w", semel.ErrUnsupported)
@@ -51,7 +51,7 @@ func EndMove(ctx context.Context, db *database.DB, consumer string) (done Moved,
 	return done, db.Answer("move to days", err)
 }
 
-// moveOf returns the move of a consumer, whether it has ended or not.
+// moveOf returns the move of a consumer, also if the move has ended.
 func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error) {
 	number, kind, err := movingTo(ctx, db, db.Pool, consumer)
 	moving := err == nil
@@ -72,11 +72,11 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// since is the position up to which all markers are copied. Transactions with a number below
-// next may have written markers dated before at when it was read.
+// since is the position up to which all markers are copied: at is a time. Transactions with a number below
+// next may still have written markers that are dated before at.
 type since struct{ next, at int64 }
 
-// end copies round by round until few markers are left, and copies those while marking is
+// end copies in rounds until few markers are left, and copies the rest while the writing of markers is
 // blocked.
 func (m *move) end(ctx context.Context, done *Moved) error {
 	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
@@ -116,8 +116,8 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 	}
 }
 
-// round waits until all transactions that were open have ended, and copies what was written
-// since from. round returns the position for the next round and how many markers it examined.
+// round waits until all currently open transactions have ended, and copies the markers that were written since
+// from. round returns the position for the next round, and the number of markers that it examined.
 func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
 	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
@@ -140,8 +140,8 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 	return next, found, err
 }
 
-// copyAll copies the consumer's markers from a position on, each slice in a transaction of in.
-// copyAll returns how many it examined and how many it wrote.
+// copyAll copies the consumer's markers from a position on, each portion in a transaction of in. It returns
+// how many markers it examined and how many it wrote.
 func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {
@@ -168,8 +168,8 @@ func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []da
 	return found, copied, err
 }
 
-// finish ends the move in a transaction, which waits for other transactions that mark and then
-// blocks marking.
+// finish ends the move in one transaction. The transaction waits for other transactions that write markers,
+// and then blocks new ones.
 func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	return err
 }
 
-// takeNames gives the table and its days their final names.
+// takeNames gives the table and its partitions their final names.
 func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	days, err := standing(ctx, m.Days, tx)
 	if err != nil {
@@ -221,7 +221,8 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// leave prevents marking in the common table, and removes the consumer's markers from it.
+// leave prevents that markers of the consumer are written to the common table, and removes those that are
+// there.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
@@ -255,8 +256,8 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence makes the common table reject the consumer's markers. stands is false if the lock of
-// the table was not free.
+// fence makes the common table reject the consumer's markers. stands is false if the lock of the table was not
+// free.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
@@ -283,7 +284,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// clear removes the markers of a scope from the common table.
+// clear removes the markers of a scope (a consumer, source and generation) from the common table.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// BeginMove begins a move to days unless one has begun.
+// BeginMove begins a move to daily partitions unless the move has begun already.
 func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	if err := keepsDays(db, &o); err != nil {
 		return err
@@ -32,24 +32,24 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	}))
 }
 
-// move is a table with daily partitions that is filled while its consumer still marks in the common table.
+// move fills a table with daily partitions while its consumer still writes markers to the common table.
 type move struct {
 	*database.Days
 	moves sqlform.Moving
-	// named are the statements about the table under its final name.
+	// named are the statements for the table under its final name.
 	named sqlform.Dated
 }
 
 // filling is the suffix of the table's name until the move ends.
 const filling = "_days"
 
-// load reads the statements about the table, under its temporary and its final name.
+// load reads the statements for the table, under its temporary name and under its final name.
 func (m *move) load() error {
 	return errors.Join(m.Fill(&m.SQL, "dated.sql", filling), m.Fill(&m.named, "dated.sql", ""), m.Fill(&m.moves, "moving.sql", ""))
 }
 
 func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
-	// The statement that assigns the number does not use it yet.
+	// The number is not known yet: the statement below assigns it and does not use it.
 	if err := m.load(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
 	return m.makeAll(ctx, tx, wanted, nil)
 }
 
-// makeAll creates the wanted days that do not exist.
+// makeAll creates those of the wanted partitions that do not exist.
 func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
 	for i := range wanted {
 		if covered(stand, &wanted[i]) {
@@ -82,7 +82,7 @@ func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) err
 	return nil
 }
 
-// daysFrom returns the days from first, or from m.Back days ago, up to three days after today.
+// daysFrom returns the days from first up to three days after today. Without first, it begins m.Back days ago.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
 	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
 		var w day
@@ -91,8 +91,8 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	}, first, m.Back)
 }
 
-// all returns the days from the first existing one up to three days after today, and creates
-// the missing ones.
+// all returns the partitions from the first existing partition up to three days after today. It creates the
+// missing ones.
 func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
 		return nil, err
@@ -111,12 +111,12 @@ func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	return wanted, m.makeAll(ctx, tx, wanted, stand)
 }
 
-// dateOf returns the date at the end of a day's name.
+// dateOf returns the date at the end of a partition's name.
 func dateOf(name string) string {
 	return strings.Trim(name[strings.LastIndexByte(name, '_')+1:], `"`)
 }
 
-// scopesOf returns the numbers of the consumer's scopes.
+// scopesOf returns the numbers of the consumer's scopes (one for each source and generation).
 func (m *move) scopesOf(ctx context.Context, db database.Queryer) (all []int64, err error) {
 	return database.List(ctx, db, m.moves.ScopesOf, func(rows *sql.Rows) (int64, error) {
 		var n int64

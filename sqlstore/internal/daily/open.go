@@ -1,5 +1,5 @@
-// Package daily stores the markers of a consumer in a table with a partition for each day, and
-// moves markers to such a table.
+// Package daily stores the markers of a consumer in a table with daily partitions, and moves markers to such a
+// table.
 package daily
 
 import (
@@ -85,8 +85,8 @@ func find(ctx context.Context, d *database.Days, db database.Queryer) (bool, err
 }
 
 func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
-	// If the row of a table with daily partitions is missing in dated, that table may belong to this
-	// consumer. With a new table, every message would take effect again.
+	// If the row about a consumer's table is missing in the table dated, an existing table with daily
+	// partitions may belong to this consumer. With a new table, every message would take effect again.
 	if err := d.DB.Faults(ctx, d.DB.SQL.LintRows); err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func create(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	return moveNow(ctx, d, tx)
 }
 
-// execAll executes statements one by one. A text may contain several.
+// execAll executes statements one after the other. A text may contain several statements.
 func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	for _, text := range texts {
 		for statement := range strings.SplitSeq(text, ";\n\n") {
 			if strings.HasPrefix(statement, "--") {
-				continue // the comment of the next statement
+				continue // a comment on the next statement
 			}
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return err
@@ -127,7 +127,7 @@ func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	return nil
 }
 
-// moveNow moves the consumer's markers into its table, which no other transaction can see yet.
+// moveNow moves the consumer's markers into its new table. No other transaction can see that table yet.
 func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	var odd int64
 	if err := tx.QueryRowContext(ctx, d.SQL.OddlySpelled, []byte(d.Consumer)).Scan(&odd); err != nil {
@@ -159,21 +159,21 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 	return nil
 }
 
-// Dated returns the number and the kind of the consumer's table with daily partitions; sql.ErrNoRows if it
-// has none.
+// Dated returns the number of the consumer's table with daily partitions and the kind of its ids. The error is
+// sql.ErrNoRows if the consumer has no such table.
 func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// movingTo is Dated for a consumer whose markers are being moved to days.
+// movingTo does the same as Dated for a consumer whose move has begun and not ended.
 func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// OfActs is OfConsumer for callers that write: a move waits for transactions that mark under
-// the name of the table with daily partitions, and for no others.
+// OfActs returns the same as OfConsumer, for callers that write. If a move has begun, it returns the database
+// with the new table, because a move waits only for transactions that use the new table's name.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -185,7 +185,8 @@ func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfConsumer returns the database of the consumer's markers: db, or one for its table with daily partitions.
+// OfConsumer returns the database with the consumer's markers: db, or a database for the consumer's table with
+// daily partitions.
 func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -194,7 +195,7 @@ func OfConsumer(ctx context.Context, db *database.DB, consumer string) (*databas
 	return OfDays(db, consumer, kind, number, err)
 }
 
-// OfRow returns the database of the marker of a row, for operators' changes.
+// OfRow returns the database with the marker of an inbox row, for changes by operators.
 func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, error) {
 	stores, err := OfRows(ctx, db, []store.RowRevision{{Number: number}})
 	for own := range stores {
@@ -203,8 +204,8 @@ func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, er
 	return nil, err
 }
 
-// OfRows is OfRow for several rows: it returns the indexes of the rows by the database of
-// their markers.
+// OfRows does the same as OfRow for several rows: for each database it returns the indexes of the rows whose
+// markers are there.
 func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map[*database.DB][]int, error) {
 	stores, byTable, byRow := map[*database.DB][]int{}, map[int64]*database.DB{}, map[int64]*database.DB{}
 	if db.Postgres != nil && db.Days == nil {
@@ -233,8 +234,8 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 	return stores, nil
 }
 
-// OfDays returns the database of a consumer whose markers are in the table with daily partitions that has this
-// number. With sql.ErrNoRows it returns db.
+// OfDays returns the database for the consumer's table with daily partitions that has this number. If err is
+// sql.ErrNoRows, OfDays returns db.
 func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return db, nil
@@ -253,7 +254,7 @@ func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*d
 	return d.View()
 }
 
-// kindOf returns the kind of a consumer's ids by its name.
+// kindOf finds the kind of a consumer's ids by the name of the kind.
 func kindOf(consumer, kind string) (identity.IDTime, error) {
 	for k := range database.Ceilings {
 		if k.String() == kind {
@@ -263,8 +264,8 @@ func kindOf(consumer, kind string) (identity.IDTime, error) {
 	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
-// NotDated returns an error if the consumer's markers are in a table with daily partitions, which this store
-// does not read.
+// NotDated returns an error if the consumer's markers are in a table with daily partitions, because this store
+// does not read that table.
 func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
 	if s.Postgres == nil || s.Days != nil {
 		return nil

@@ -15,18 +15,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign checks the table of a store that writes its markers not only to Semel's common table.
-// The table is one of the user (see internal/adoption), or a table with daily partitions.
+// Foreign checks a table of markers other than Semel's common table. It is a table of the user (see
+// internal/adoption), or a table with daily partitions.
 type Foreign interface {
-	// Admit returns an error if the rows of the table cannot distinguish a scope from others.
+	// Admit returns an error if the table cannot have markers of this consumer, source and generation.
 	Admit(consumer, source string, generation int64) error
-	// Fit returns the id in the spelling of the table, or an error if the table cannot hold
-	// the id.
+	// Fit returns the id in the spelling of the table. It returns an error if the id does not fit the table.
 	Fit(source, id string) (string, error)
-	// Check returns an error if the table is not as required.
+	// Check returns an error if the definition of the table is not as required.
 	Check(ctx context.Context) error
-	// Missing adds the likely cause to an error about marks that were neither written nor
-	// found.
+	// Missing adds the likely cause to an error about markers that were neither written nor found.
 	Missing(err error) error
 }
 
@@ -38,23 +36,23 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use only Semel's tables. If so, advice about
-// Semel's tables applies to the errors of these statements.
+// MarksAlone reports whether the store's statements use only Semel's own tables. Then advice about Semel's
+// tables is valid for the errors of these statements.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
-// Scope is the key of a scope's number.
+// Scope is a consumer, source and generation. Semel's tables contain a number in its place.
 type Scope struct {
 	Consumer, Source string
 	Generation       int64
 }
 
-// Args returns the arguments of statements that look up a scope.
+// Args returns the arguments for statements that look up a scope.
 func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
 
-// mostScopes limits the cache of scopes; a full cache is cleared.
+// mostScopes is the largest size of the cache of scopes. When the cache is full, it is cleared.
 const mostScopes = 10_000
 
-// Remembered returns the numbers of scopes that the cache has, and 0 for the others.
+// Remembered returns the cached numbers of scopes, and 0 for scopes that are not in the cache.
 func (s *DB) Remembered(consumer string, sources []string, generation int64) []int64 {
 	numbers := make([]int64, len(sources))
 	s.mu.Lock()
@@ -65,7 +63,7 @@ func (s *DB) Remembered(consumer string, sources []string, generation int64) []i
 	return numbers
 }
 
-// Remember stores the numbers of scopes in the cache.
+// Remember adds the numbers of scopes to the cache.
 func (s *DB) Remember(consumer string, sources []string, generation int64, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +75,8 @@ func (s *DB) Remember(consumer string, sources []string, generation int64, numbe
 	}
 }
 
-// forgetScopes clears the cache after an outage: see the scopes of package consumer.
+// forgetScopes clears the cache after an outage, because the database may have been restored; see also the
+// cache of package consumer.
 func (s *DB) forgetScopes() {
 	s.mu.Lock()
 	clear(s.scopes)
@@ -93,27 +92,27 @@ type Options struct {
 	Code           func(err error) (code int, ok bool)
 }
 
-// DB is a database with the statements of its dialect. If Days is set, the statements use the
-// name of the table with daily partitions.
+// DB is a database with the statements of its dialect. If Days is set, the statements use the table with daily
+// partitions in place of the common table.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
 	Prefix  string
 	Names   *strings.Replacer
 	SQL     *sqlform.Statements
-	// The dialect's own statements, which include SQL; nil for the other dialect.
+	// The statements of the dialect, which include SQL. The field of the other dialect is nil.
 	Postgres *sqlform.Postgres
 	SQLite   *sqlform.SQLite
 	Crypt    sqlform.Crypt // encrypts messages
 	Guards   bool
-	Alone    bool               // batches have one message
-	Level    sql.IsolationLevel // the isolation level of batches
-	writers  chan struct{}      // one slot for each writer; nil if their number is not limited
-	Foreign  Foreign            // the table of markers besides the common one
-	Days     *Days              // the table with daily partitions; nil for the common table
+	Alone    bool               // true if each batch has one message
+	Level    sql.IsolationLevel // isolation level of batches
+	writers  chan struct{}      // one slot for each transaction that may write; nil without a limit
+	Foreign  Foreign            // checks the markers' table if it is not the common table
+	Days     *Days              // the table with daily partitions; nil if the common table has the markers
 	File     *openedFile        // nil unless the database is a file of this process
 
-	outdated atomic.Int64 // counts errors about outdated plans
+	outdated atomic.Int64 // number of errors because of outdated plans
 	Prepared prepared
 
 	mu     sync.Mutex
@@ -131,7 +130,7 @@ func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
 	return openAs(db, d, o, names)
 }
 
-// openAs opens a store with these table names.
+// openAs opens a store whose tables have these names.
 func openAs(db *sql.DB, d *Dialect, o Options, names *strings.Replacer) (*DB, error) {
 	texts, err := d.Load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {

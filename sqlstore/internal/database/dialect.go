@@ -13,63 +13,63 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Dialect contains the differences between databases, except the text of their SQL.
+// Dialect has the differences between databases, except the text of their SQL.
 type Dialect struct {
-	// Name names the folder of the dialect's SQL and appears in errors.
+	// Name is the name of the folder with the dialect's SQL. It also appears in errors.
 	Name  string
 	Files fs.FS
-	// fill sets the dialect's statements of a store.
+	// fill sets the statements of the dialect in a store.
 	fill func(s *DB, texts map[string]string) error
-	// Writers is how many transactions may write at once; 0 means no limit.
+	// Writers is how many transactions may write at the same time; 0 means no limit.
 	Writers int
-	// Lengths are the lengths of lists for which statements are prepared, the longest first
-	// and 1 last. If it is empty, lists of any length are passed as one array for each column.
+	// Lengths are the list lengths for which statements are prepared, from the longest to 1. If Lengths is
+	// empty, a list of any length is passed as one array for each column.
 	Lengths []int
 	// Text is the syntax of the dialect's SQL.
 	Text sqltext.Dialect
-	// Bind is the start of a numbered parameter.
+	// Bind is the prefix of a numbered parameter.
 	Bind string
-	// Moment is an SQL expression for a time; its parameter ? is in milliseconds since 1970.
+	// Moment is an SQL expression for a time. Its parameter ? is the time in milliseconds since 1970.
 	Moment string
-	// Now is an SQL expression for the time by the database's clock.
+	// Now is an SQL expression for the current time of the database's clock.
 	Now string
 	// Isolation is the isolation level of transactions without handlers.
 	Isolation sql.IsolationLevel
-	// handle returns additional functions of a driver's connection; nil if the dialect needs
-	// none.
+	// handle finds functions of a driver's connection that database/sql does not have; nil if the dialect
+	// needs none.
 	handle func(conn any) handle
-	// commitHook: use the commit hook of a driver's connection, if it has one.
+	// commitHook is true if the store sets the commit hook of a driver's connection, if the connection has
+	// one.
 	commitHook bool
-	// Coded reports whether an error has the database's own code.
+	// Coded reports whether an error has an error code of the database, such as a SQLSTATE.
 	Coded func(err error) bool
-	// Believes: an error with such a code is taken for the database's own even if the
+	// Believes is true if an error with such a code counts as an error of the database even though the
 	// transaction continues.
 	Believes bool
-	// classify returns the class of an error by its code; 0 if it has no code.
+	// classify returns the class of an error by its code; 0 if the error has no code.
 	classify func(err error) store.Class
-	// exonerates reports whether an error means that another transaction holds a lock, or that
-	// the database lacks something that every transaction needs.
+	// exonerates reports whether an error means that another transaction holds a lock, or that the database
+	// lacks a resource that every transaction needs.
 	exonerates func(err error) bool
-	// outdated reports whether an error comes from outdated state of a connection, so that a
-	// new connection helps; nil if there are no such errors.
+	// outdated reports whether an error comes from an outdated connection, so that a new connection helps; nil
+	// if the dialect has no such errors.
 	outdated func(err error) bool
-	// remedy returns what to do about an error; empty if unknown.
+	// remedy returns what an operator must do about an error; empty if unknown.
 	remedy func(err error) string
-	// ownRemedy returns what to do about an error of the store's own statements. The advice
-	// would be misleading for other statements.
+	// ownRemedy returns what an operator must do about an error of the store's own statements. For other
+	// statements this advice would be misleading.
 	ownRemedy func(err error) string
-	// Ids are the allowed types of a user's column of ids; empty means any.
+	// Ids are the allowed types of the id column in a user's table; empty means any type.
 	Ids []string
-	// Old returns SQL expressions for such a column: its value as bytes, and the last value
-	// read, to compare with.
+	// Old returns two SQL expressions for the id column of a user's table: the value as bytes, and the last
+	// value that was read.
 	Old func(c *adoption.Column) (value, last string)
-	// RolledBack reports whether an error of COMMIT proves that nothing was
-	// committed.
+	// RolledBack reports whether an error of COMMIT proves that nothing was committed.
 	RolledBack func(err error) bool
 }
 
-// Load reads the dialect's statements and inserts the names. Load qualifies built-in objects
-// with their schema; see sqltext.Dialect.Exact.
+// Load reads the dialect's statements and inserts the names of tables. It adds the schema to the names of
+// built-in objects; see sqltext.Dialect.Exact.
 func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]string, error) {
 	texts := make([]string, len(files))
 	for i, name := range files {
@@ -84,18 +84,18 @@ func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]str
 	return sqlform.Texts(texts...)
 }
 
-// exacts caches the results of sqltext.Dialect.Exact by text, with a placeholder for the
-// schema. Scanning all files takes longer than the rest of opening a store, and the stores of
-// a process differ at most by the schema.
+// exacts caches the results of sqltext.Dialect.Exact. The keys are texts with a placeholder for the schema,
+// because the stores of a process usually differ only by the schema. Without the cache, the scan of all files
+// would take longer than the rest of opening a store.
 var exacts sync.Map
 
-// anySchema is the placeholder for the schema's name in exacts. No schema can have this name.
+// anySchema is the placeholder for the schema in exacts. No schema can have this name.
 const anySchema = `"{schema}"`
 
-// Exact inserts the names into a text and qualifies built-in objects with their schema.
+// Exact inserts the names of tables into a text, and adds the schema to the names of built-in objects.
 func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	text, schema := names.Replace(text), names.Replace("{schema}")
-	if d.Text.Catalog == "" || !strings.HasPrefix(schema, `"`) { // texts with table names are not shared
+	if d.Text.Catalog == "" || !strings.HasPrefix(schema, `"`) { // a text whose names have no quoted schema is not cached
 		return d.Text.Exact(text)
 	}
 	common := strings.ReplaceAll(text, schema, anySchema)
@@ -110,8 +110,8 @@ func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
-// names returns the replacements for table names in a dialect's SQL: {prefix} precedes every
-// name of a table, view or function, and {name} every name that takes no schema.
+// names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name of
+// a table, view or function, and {name} the prefix of every name that cannot have a schema.
 func (d *Dialect) names(o Options) (*strings.Replacer, error) {
 	if !prefixForm.MatchString(o.Prefix) {
 		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)

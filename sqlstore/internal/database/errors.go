@@ -14,9 +14,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Remedy returns what to do about an error of a PostgreSQL server, from any driver; empty if
-// there is no advice. own means that the statement was the store's; other statements get no
-// advice about Semel's tables.
+// Remedy returns what an operator must do about an error of a PostgreSQL server, from any driver; empty if
+// there is no advice. own is true for the store's own statements; other statements get no advice about Semel's
+// tables.
 func Remedy(err error, own bool) string {
 	if remedy := postgresOwnRemedy(err); own && remedy != "" {
 		return remedy
@@ -24,14 +24,14 @@ func Remedy(err error, own bool) string {
 	return postgresRemedies[SQLState(err)]
 }
 
-// ErrDry rolls back the transaction of a call that only counts.
+// ErrDry rolls back the transaction of a call that only counts rows.
 var ErrDry = errors.New("nothing was to be removed")
 
-// ErrElsewhere means that another process reaps for the consumer.
+// ErrElsewhere means that another process is removing old data of the consumer.
 var ErrElsewhere = errors.New("another process reaps")
 
-// readable returns err, or an error with a description if a method of err panics, so that
-// errors.As is safe. An *Error in err keeps its class.
+// readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
+// readable returns a new error with a description. An *Error in err keeps its class.
 func readable(err error) error {
 	return legible.Error(err, func(decided *Error, r error) error { return &Error{decided.Doing, decided.Class, r} })
 }
@@ -42,14 +42,14 @@ type stateError interface {
 	SQLState() string
 }
 
-// serverError returns the server's error in err, and its code.
+// serverError finds the server's error in err, and returns it with its code.
 func serverError(err error) (by stateError, state string) {
 	by, state, _ = findError(err, stateError.SQLState)
 	return by, state
 }
 
-// findError finds an error of type E in err, and returns it with the result of ask. findError
-// ignores an error whose method panics, such as a nil pointer of a driver's type.
+// findError finds an error of type E in err, and returns it with the result of ask. If a method of an error
+// panics, for example because the error is a nil pointer of a driver's type, findError ignores that error.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
@@ -64,7 +64,7 @@ func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok boo
 	return by, answer, ok
 }
 
-// Error is a failure of the store for which no message is charged.
+// Error is a failure of the store. No message is charged with an attempt for it.
 type Error struct {
 	Doing string
 	Class store.Class
@@ -75,8 +75,8 @@ func (e *Error) Error() string { return fmt.Sprintf("sqlstore: %s: %v", e.Doing,
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Blameless converts an error of the store's own statements: waiting or an operator can
-// resolve it, and no message is charged with an attempt.
+// Blameless converts an error of the store's own statements to an *Error, so that no message is charged with
+// an attempt. Either waiting helps, or an operator can fix the cause.
 func (s *DB) Blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -88,8 +88,8 @@ func (s *DB) Blameless(doing string, err error) error {
 	return &Error{doing, class, s.Hint(s.Advised(err))}
 }
 
-// Advised adds advice about the tables to an error of the store's own statements. A schema
-// fault already contains its remedy.
+// Advised adds advice about Semel's tables to an error of the store's own statements. An error that wraps
+// semel.ErrSchema gets none, because it already contains a remedy.
 func (s *DB) Advised(err error) error {
 	if remedy := s.Dialect.ownRemedy(err); remedy != "" && s.MarksAlone() && !errors.Is(err, semel.ErrSchema) {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -97,7 +97,7 @@ func (s *DB) Advised(err error) error {
 	return err
 }
 
-// Hint adds advice to an error of the driver, for any statement.
+// Hint adds advice to an error of the driver. The statement may be any statement.
 func (s *DB) Hint(err error) error {
 	if remedy := s.Dialect.remedy(err); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -114,13 +114,13 @@ func (e *UnknownError) Error() string {
 
 func (e *UnknownError) Unwrap() error { return e.err }
 
-// IsOver reports whether the transaction had already ended.
+// IsOver reports whether an error means that the transaction had already ended.
 func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
-// Classify implements store.TxStore. Classify uses the codes of the database, never the text of
-// an error. If PostgreSQL reports that a prepared statement is outdated because its table
-// changed, Classify records that: the connections of open batches are then closed, so that the
-// next run prepares the statement again.
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error.
+// After a change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts these
+// errors; the connections of open batches are then closed, so that the next attempt prepares the statement
+// again.
 func (s *DB) Classify(err error) store.Class {
 	err = readable(err)
 	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {
@@ -143,8 +143,8 @@ func (s *DB) Classify(err error) store.Class {
 	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full
-// disks, lack of memory, and files that cannot be read or written.
+// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack of memory, and
+// files that cannot be read or written.
 func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable(err)) }
 
 // Violates reports whether err means that this unique constraint rejected a row; see
@@ -167,12 +167,11 @@ func Violates(err error, constraint string) bool {
 	}
 }
 
-// constraintOf returns the constraint that an error names.
+// constraintOf returns the name of the constraint in an error.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
-// fieldOf returns the first of these fields that the server's error has. fieldOf uses
-// reflection because the types belong to the drivers. fieldOf returns "" for a type that wraps
-// a nil of the driver's type.
+// fieldOf returns the first of these fields that the server's error has. fieldOf uses reflection because the
+// types belong to the drivers. The result is empty if the error wraps a nil pointer of the driver's type.
 func fieldOf(err error, names ...string) string {
 	by, _ := serverError(err)
 	v := reflect.Indirect(reflect.ValueOf(by))
@@ -187,8 +186,8 @@ func fieldOf(err error, names ...string) string {
 	return ""
 }
 
-// fieldNamed returns a field of a struct, or of an embedded struct; the zero Value if there is
-// none.
+// fieldNamed returns a field of a struct or of an embedded struct. The result is the zero Value if there is no
+// such field.
 func fieldNamed(v reflect.Value, name string) reflect.Value {
 	field, ok := v.Type().FieldByName(name)
 	if !ok {
@@ -201,8 +200,8 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return f
 }
 
-// columnsOf returns the column list after the last colon in one spelling, without the code
-// that some drivers append.
+// columnsOf returns the list of columns after the last colon in a uniform spelling. Some drivers append a code
+// to the list, which columnsOf removes.
 func columnsOf(text string) string {
 	columns := text[strings.LastIndex(text, ": ")+1:]
 	if at := strings.LastIndex(columns, " ("); at > 0 {

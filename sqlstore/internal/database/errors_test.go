@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// driven is an error like those of drivers, whose methods panic on a nil pointer.
+// driven is an error in the form of drivers' errors, whose methods panic on a nil pointer.
 type driven struct{ SQL, ConstraintName, Routine string }
 
 func (e *driven) Error() string { return e.SQL }
@@ -18,12 +18,12 @@ func (e *driven) SQLState() string { return e.SQL }
 
 func (e *driven) Code() int { return len(e.SQL) }
 
-// calm can be printed even if it is nil.
+// calm is an error whose Error method works even if the pointer is nil.
 type calm struct{ driven }
 
 func (*calm) Error() string { return "calm" }
 
-// hollow embeds a driver's error that is nil.
+// hollow is an error that embeds a nil pointer of a driver's error type.
 type hollow struct{ *driven }
 
 func (hollow) Error() string { return "hollow" }
@@ -32,7 +32,7 @@ func (hollow) SQLState() string { return "23505" }
 
 func (hollow) Code() int { return 2067 }
 
-// loud panics in each method that package errors calls.
+// loud is an error whose methods panic when package errors calls them.
 type loud struct{}
 
 func (loud) Error() string { return "loud" }
@@ -41,7 +41,7 @@ func (loud) As(any) bool { panic("as") }
 
 func (loud) Is(error) bool { panic("is") }
 
-// deep panics in Unwrap.
+// deep is an error whose method Unwrap panics.
 type deep struct{}
 
 func (deep) Error() string { return "deep" }

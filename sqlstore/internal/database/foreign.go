@@ -22,10 +22,10 @@ type Dated struct {
 	Move     bool
 }
 
-// MostBack limits Dated.Back.
+// MostBack is the largest allowed Dated.Back.
 const MostBack = 3650
 
-// View returns a database whose statements use the table with daily partitions.
+// View returns a database whose statements use the table with daily partitions in place of the common table.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -37,7 +37,8 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	table := s.Names.Replace("{prefix}" + d.name()) // partitions are dropped as a whole; only markers outside of them are removed row by row
+	// partitions are dropped as a whole; row by row, only the markers in the table _aside are removed
+	table := s.Names.Replace("{prefix}" + d.name())
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
 	}
@@ -45,27 +46,27 @@ func (d *Days) View() (*DB, error) {
 	return own, nil
 }
 
-// Days is the table with daily partitions that has the markers of one consumer.
+// Days is a table with daily partitions for the markers of one consumer.
 type Days struct {
 	Dated
-	DB     *DB // the database of all consumers
+	DB     *DB // the database that all consumers share
 	Number int64
-	// Moving: the markers were in the common table when the store was opened. The markers may
-	// have moved to the table with daily partitions since. See package daily.
+	// Moving is true if the markers were in the common table when the store was opened. A move may have ended
+	// since. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
 
-// name returns the table's name without the prefix.
+// name returns the name of the table without the prefix.
 func (d *Days) name() string { return "markers_" + strconv.FormatInt(d.Number, 10) }
 
-// Ceilings are, for each kind of id with a time, a key above all ids of this kind.
+// Ceilings has, for each kind of ids with a time, a key that is above all ids of that kind.
 var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
-// Load reads the statements, with the table's name inserted.
+// Load reads the statements and inserts the name of the table.
 func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
 
-// Fill reads a file of statements. The name of the table gets the suffix behind.
+// Fill reads a file of statements and inserts the name of the table, with the suffix behind.
 func (d *Days) Fill(statements any, file, behind string) error {
 	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
 	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
@@ -88,7 +89,7 @@ func (d *Days) Admit(consumer, _ string, generation int64) error {
 	return nil
 }
 
-// Fit implements Foreign. Fit returns the spelling of an id that sorts by time.
+// Fit implements Foreign. Fit returns the spelling of an id in which ids sort by time.
 func (d *Days) Fit(_, id string) (string, error) {
 	spelled := strings.ToLower(id)
 	if d.IDTime == identity.ULID {
@@ -97,7 +98,7 @@ func (d *Days) Fit(_, id string) (string, error) {
 	if _, ok := d.IDTime.Of(spelled); !ok {
 		return "", fmt.Errorf("it is not a %v, whose time determines the day of its marker", d.IDTime)
 	}
-	if d.Moving && spelled != id { // processes that use the common table treat this spelling as another id
+	if d.Moving && spelled != id { // for processes that use the common table, this spelling is another id
 		return "", fmt.Errorf("it differs in case from %q, which is not supported while the consumer moves to days", spelled)
 	}
 	return spelled, nil
@@ -109,13 +110,13 @@ func (d *Days) Check(ctx context.Context) error { return d.DB.Faults(ctx, d.SQL.
 // Missing implements Foreign.
 func (d *Days) Missing(err error) error { return err }
 
-// NoPartition reports whether the daily partition for a marker is missing, because the partition
-// was dropped after the range of kept days was read. A retry reads the range again.
+// NoPartition reports whether a marker could not be written because its daily partition was dropped after the
+// range of partitions was read. A retry reads the range again.
 func (s *DB) NoPartition(err error) bool {
 	return s.Days != nil && SQLState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
 }
 
-// Adopt opens the store of an adopted table.
+// Adopt opens a store that also writes markers to an adopted table.
 func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 	if s.Postgres == nil {
 		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.Dialect.Name, semel.ErrUnsupported)
@@ -148,8 +149,8 @@ func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 	return own, nil
 }
 
-// rehearse lets the database plan the statement that marks, so that a value of the wrong type
-// or a missing privilege is found before the first message.
+// rehearse lets the database plan the statement that writes markers. So a value of the wrong type or a missing
+// privilege is found before the first message.
 func (s *DB) rehearse(ctx context.Context, table string) error {
 	const none = "{}"
 	_, err := s.Pool.ExecContext(ctx, "explain "+s.SQL.Mark, none, none, none, none, none, none)

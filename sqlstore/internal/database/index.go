@@ -9,17 +9,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ExtraIndex is an index that Migrate builds concurrently, also on a table in use, so that it
-// does not block writers.
+// ExtraIndex is an index that Migrate builds concurrently. The build does not block writers of the table.
 type ExtraIndex struct {
-	// Build creates the index, and drop removes it. missing returns a row if the index cannot
-	// be used.
+	// Build creates the index, and drop removes it. missing returns a row if the index does not exist or is
+	// not valid.
 	Build, missing, drop string
-	// what describes the use of the index in errors.
+	// what describes the purpose of the index, for errors.
 	what string
 }
 
-// ExtraIndexes returns the indexes of claims, of low-water marks, of the reaper and of causes.
+// ExtraIndexes returns the indexes for claims, for the limits of removed markers, for the reaper and for
+// causes.
 func (s *DB) ExtraIndexes() []ExtraIndex {
 	if s.Postgres == nil {
 		return nil
@@ -35,17 +35,17 @@ func (s *DB) ofScopes() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
-// OfReaper returns the index with which the reaper finds markers to remove.
+// OfReaper returns the index with which the reaper finds the markers that it must remove.
 func (s *DB) OfReaper() ExtraIndex {
 	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds markers to remove"}
 }
 
-// OfCauses returns the index that finds the rows that a message caused.
+// OfCauses returns the index with which the store finds the rows that a message caused.
 func (s *DB) OfCauses() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexCauses, s.Postgres.UnindexedCauses, s.Postgres.UnindexCauses, "the rows that a message caused are found"}
 }
 
-// Indexed returns an error if the index cannot be used.
+// Indexed returns an error if the index does not exist or is not valid.
 func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 	if s.Postgres == nil {
 		return nil
@@ -61,8 +61,8 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 	return nil
 }
 
-// unindexed reports whether an index cannot be used, and whether it exists nevertheless
-// because its build was interrupted.
+// unindexed reports whether an index is missing or not valid. broken is true if the index exists but its build
+// was interrupted.
 func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
 	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -71,8 +71,8 @@ func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool,
 	return err == nil, broken, err
 }
 
-// Index builds the indexes that are missing, outside of a transaction. An index whose build was
-// interrupted is removed first.
+// Index builds the missing indexes, outside of a transaction. If the build of an index was interrupted, Index
+// first removes what exists of the index.
 func (s *DB) Index(ctx context.Context) error {
 	for _, b := range s.ExtraIndexes() {
 		missing, broken, err := s.unindexed(ctx, b)

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Arrays returns the columns of a flat list of tuples, each as a PostgreSQL array in text
-// form, which every driver accepts as a string.
+// Arrays returns the columns of a flat list of tuples. Each column is a PostgreSQL array in text form, because
+// every driver accepts a string.
 func Arrays(width int, flat []any) []any {
 	columns := make([]any, width)
 	for c := range columns {
@@ -32,7 +32,7 @@ func Arrays(width int, flat []any) []any {
 	return columns
 }
 
-// Columns returns lists of values, each as a PostgreSQL array in text form.
+// Columns converts each list of values to a PostgreSQL array in text form.
 func Columns(of []any) []any {
 	texts := make([]any, len(of))
 	for c, column := range of {
@@ -50,7 +50,7 @@ func Columns(of []any) []any {
 	return texts
 }
 
-// Array returns a list of values as a PostgreSQL array in text form.
+// Array converts a list of values to a PostgreSQL array in text form.
 func Array[T any](values []T) string {
 	text := []byte{'{'}
 	for i, v := range values {
@@ -88,8 +88,8 @@ func appendElement(text []byte, v any) []byte {
 	}
 }
 
-// prepared contains statements with lists, prepared for each of the dialect's lengths. SQLite
-// takes twice as long to parse a list of 500 tuples as to execute it.
+// prepared has the statements with lists, prepared for each of the dialect's lengths. SQLite takes twice as
+// long to parse a list of 500 tuples as to execute it.
 type prepared struct {
 	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
 	busy     atomic.Bool
@@ -100,7 +100,7 @@ type ofLength struct {
 	n         int
 }
 
-// Of returns the prepared statement for lists of n tuples, nil if there is none.
+// Of returns the prepared statement for lists of n tuples; nil if there is none.
 func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]
@@ -108,10 +108,10 @@ func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	return nil
 }
 
-// PrepareLists prepares the statements that mark, once, before a batch takes its connection,
-// because the pool may have no second one. Statements that cannot be prepared yet, for example
-// because the tables are missing, are sent as text. An error means that a lock was not free; a
-// batch would wait as long again.
+// PrepareLists prepares the statements that write markers. This happens once, before a batch takes its
+// connection, because the pool may have only one connection. A statement that cannot be prepared yet, for
+// example because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a
+// lock. The caller should then fail at once: its own statements would wait just as long for the lock.
 func (s *DB) PrepareLists(ctx context.Context) error {
 	p := &s.Prepared
 	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
@@ -134,9 +134,9 @@ func (s *DB) PrepareLists(ctx context.Context) error {
 	return nil
 }
 
-// prepare prepares a statement on an open idle connection. prepare opens none, because opening
-// a connection could create an empty database file. prepare returns nil without an error if
-// there is no connection, or if the statement cannot be prepared yet.
+// prepare prepares a statement on an open idle connection. It opens no connection, because that could create
+// an empty database file. If there is no idle connection, or if the statement cannot be prepared yet, prepare
+// returns nil without an error.
 func (s *DB) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s.Pool.Stats().Idle == 0 || s.File.Check() != nil {
 		return nil, nil
@@ -160,7 +160,7 @@ var (
 	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
 )
 
-// Bulk returns a statement over tuples, and its arguments: the concatenated tuples.
+// Bulk returns a statement for a list of tuples, and its arguments. flat has the values of all tuples.
 func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []any) {
 	if len(s.Dialect.Lengths) == 0 {
 		return statement, Arrays(width, flat)
@@ -168,7 +168,7 @@ func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []
 	return list(statement, len(flat)/width), flat
 }
 
-// Chunks splits a list into the pieces that a statement accepts.
+// Chunks splits a list into parts that are short enough for one statement.
 func (d *Dialect) Chunks(of []int) iter.Seq[[]int] {
 	if len(d.Lengths) == 0 {
 		return slices.Values([][]int{of})
@@ -176,7 +176,7 @@ func (d *Dialect) Chunks(of []int) iter.Seq[[]int] {
 	return slices.Chunk(of, d.Lengths[0])
 }
 
-// list returns the statement with its {list:tuple} repeated n times.
+// list returns the statement with the part {list:tuple} repeated n times.
 func list(statement string, n int) string {
 	at := listForm.FindStringSubmatchIndex(statement)
 	tuple := statement[at[2]:at[3]]

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenPostgres opens a store with the statements of these files.
+// OpenPostgres opens a store for PostgreSQL with the statements in these files.
 func OpenPostgres(db *sql.DB, files fs.FS, o Options) (*DB, error) {
 	if o.Schema == "" {
 		o.Schema = "public"
@@ -68,8 +68,8 @@ func postgresOld(c *adoption.Column) (value, last string) {
 	return "pg_catalog.convert_to(t." + c.Quoted + "::text, 'UTF8')", "pg_catalog.convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
 }
 
-// Milliseconds formats a duration for a setting, at least one millisecond, because zero would
-// mean no limit. If d is not positive, it formats zero.
+// Milliseconds formats a duration for a setting of PostgreSQL. The result is at least one millisecond, because
+// zero would mean no limit. If d is not positive, Milliseconds formats zero.
 func Milliseconds(d, zero time.Duration) string {
 	if d <= 0 {
 		d = zero
@@ -83,9 +83,9 @@ func SQLState(err error) string {
 	return state
 }
 
-// postgresOutdated reports whether a prepared statement is outdated because its table changed.
-// The SQLSTATE is also used for unsupported features, so the name of the server's routine
-// decides, which is never translated.
+// postgresOutdated reports whether a prepared statement is outdated because its table was changed. Unsupported
+// features have the same SQLSTATE, so postgresOutdated also compares the name of the server's routine, which
+// is never translated.
 func postgresOutdated(err error) bool {
 	return SQLState(err) == sqlstate.FeatureNotSupported && fieldOf(err, "Routine") == "RevalidateCachedQuery"
 }
@@ -111,7 +111,7 @@ func stateClass(state string) store.Class {
 	switch state {
 	case sqlstate.SerializationFailure, sqlstate.Deadlock, sqlstate.LockNotAvailable, "40000":
 		return store.ClassContended
-	case sqlstate.FailedTransaction, sqlstate.NoTransaction: // the transaction had failed before, or has ended
+	case sqlstate.FailedTransaction, sqlstate.NoTransaction: // the transaction failed earlier, or has ended
 		return store.ClassAborted
 	case "25006", "25P03", "25P04", sqlstate.InvalidStatementName, "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", sqlstate.CompletionUnknown, "XX001", "XX002":
 		return store.ClassDown
@@ -121,14 +121,14 @@ func stateClass(state string) store.Class {
 		return store.ClassDown
 	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
 		return store.ClassPermanent
-	default: // among them 57014, for a statement_timeout of the user
+	default: // for example 57014, the user's statement_timeout
 		return store.ClassRetry
 	}
 }
 
-// stateExonerates reports whether an error with this code has a cause outside of the
-// transaction: a lock that another transaction holds, or a lack of the server. 53400, a
-// configuration limit, can be caused by the transaction itself.
+// stateExonerates reports whether the cause of an error with this code is outside of the transaction: a lock
+// of another transaction, or a lack of resources of the server. 53400, a configuration limit, is not among
+// these codes, because the transaction itself can cause it.
 func stateExonerates(state string) bool {
 	if len(state) != 5 {
 		return false
@@ -140,16 +140,16 @@ func stateExonerates(state string) bool {
 	return state[:2] == "58"
 }
 
-// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error, which means
-// that it rolled back; the connection must still be usable. The code does not matter, because
-// a deferred trigger can choose any code. PostgreSQL raises no ERROR after it has written the
-// commit. A pooler that lost its server names no routine.
+// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error. Then it has rolled back,
+// and the connection is still usable. The code makes no difference, because a deferred trigger can choose any
+// code. PostgreSQL raises no ERROR after it has written the commit. An error of a pooler that lost its server
+// has no name of a routine.
 func PostgresRefused(err error) bool {
 	return SQLState(err) != sqlstate.CompletionUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
 }
 
-// postgresExonerates reports whether an error has a cause outside of the transaction. An error
-// that a function raises is caused by its caller, whatever its code.
+// postgresExonerates reports whether the cause of an error is outside of the transaction. If a function raises
+// an error, the caller of the function counts as the cause, whatever the code is.
 func postgresExonerates(err error) bool {
 	switch state := SQLState(err); state {
 	case sqlstate.SerializationFailure, sqlstate.Deadlock:
@@ -159,16 +159,15 @@ func postgresExonerates(err error) bool {
 	}
 }
 
-// concludes are the source files of PostgreSQL that raise a serialization failure or a
-// deadlock, which happens only because of another transaction. A function that raises these
-// codes is reported with another file, and so are servers that only implement PostgreSQL's
-// protocol.
+// concludes are the source files of PostgreSQL that raise a serialization failure or a deadlock. These errors
+// happen only because of another transaction. If a function raises the same code, the error has another file;
+// so have errors of servers that only implement PostgreSQL's protocol.
 var concludes = map[string]bool{
 	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
 	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
 }
 
-// postgresRemedies say by code how an operator fixes a failure.
+// postgresRemedies says by code how an operator can fix a failure.
 var postgresRemedies = map[string]string{
 	"42P05": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
 	"25006": "connect to the primary: target_session_attrs=read-write",
@@ -182,9 +181,9 @@ var postgresRemedies = map[string]string{
 	"25P03": "the transaction was idle for too long: lower the handlers' timeout, or raise Idle of the transaction",
 }
 
-// postgresOwnRemedy returns advice for an error of the store's own statements. A row-level
-// security policy that rejects a row uses the code of a missing privilege, so the name of the
-// server's routine decides, which is never translated.
+// postgresOwnRemedy returns advice for an error of the store's own statements. A row-level security policy
+// that rejects a row has the code of a missing privilege. So postgresOwnRemedy also compares the name of the
+// server's routine, which is never translated.
 func postgresOwnRemedy(err error) string {
 	if SQLState(err) == "42501" && fieldOf(err, "Routine") == "ExecWithCheckOptions" {
 		return "row-level security blocks the role on Semel's tables: disable it there, or create a policy for the role for all commands using (true)"
@@ -192,40 +191,37 @@ func postgresOwnRemedy(err error) string {
 	return postgresOwnRemedies[SQLState(err)]
 }
 
-// postgresOwnRemedies apply to the store's own statements only, because the same codes occur
-// for tables of others.
+// postgresOwnRemedies is advice only for the store's own statements, because the same codes occur for other
+// tables.
 var postgresOwnRemedies = map[string]string{
 	"42P01": "one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
 	"42703": "a column of one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
 	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
 }
 
-// handle contains functions of a driver's connection that are missing in database/sql and need
-// no round trip. Missing functions are nil.
+// handle has functions of a driver's connection that database/sql does not have. They need no round trip. A
+// function that the driver does not have is nil.
 type handle struct {
 	// Status returns the last transaction status that the server sent.
 	Status func() byte
-	// Closed reports whether the connection is lost; Status then still returns the last
-	// status.
+	// Closed reports whether the connection is lost. Status then still returns the last status.
 	Closed func() bool
-	// cut closes the connection. cut is safe to call from any goroutine, during a statement,
-	// and twice.
+	// cut closes the connection. Any goroutine may call cut, also during a statement and more than once.
 	cut func()
-	// close ends the connection, even if its driver would return it to its own pool.
+	// close ends the connection. The driver must not return it to a pool of its own.
 	close func(context.Context) error
 }
 
-// The transaction status of a usable transaction, and of none. See "Message Formats",
+// The transaction status while a transaction is usable, and without a transaction. See "Message Formats",
 // ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
 const (
 	InTransaction = 'T'
 	NoTransaction = 'I'
 )
 
-// postgresHandle finds the functions of a driver's connection. postgresHandle follows the
-// methods Conn and PgConn, which in pgx's stdlib lead to the connection below, and checks each
-// for the methods by interface. postgresHandle uses reflection because no driver is imported
-// here.
+// postgresHandle finds the functions of a driver's connection. In pgx's stdlib, the methods Conn and PgConn
+// lead to the inner connections. postgresHandle looks for the functions in each of them. It uses reflection
+// because this package imports no driver.
 func postgresHandle(conn any) handle {
 	var h handle
 	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {
@@ -248,15 +244,15 @@ func postgresHandle(conn any) handle {
 	return h
 }
 
-// These functions return the methods that lead to the connection below. Each method name is a
-// constant: with a variable name, the linker would have to keep all methods of the program.
+// These functions return the methods that lead to the inner connection. Each method name is a constant: with a
+// variable name, the linker would have to keep all methods of the program.
 func byConn(v reflect.Value) reflect.Value { return v.MethodByName("Conn") }
 
 func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }
 
 func byNothing(reflect.Value) reflect.Value { return reflect.Value{} }
 
-// result calls a method without arguments, and returns its result; nil if there is no such
+// result calls a method without arguments, and returns its result. The result is nil if there is no such
 // method.
 func result(of any, method func(reflect.Value) reflect.Value) any {
 	if of == nil {

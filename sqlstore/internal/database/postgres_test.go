@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stated is an error like those of PostgreSQL's drivers.
+// stated is an error in the form of the errors of PostgreSQL drivers.
 type stated struct {
 	state          string
 	ConstraintName string
@@ -150,8 +150,10 @@ func TestNamesInPostgres(t *testing.T) {
 	t.Run("trap_109_every_table_is_named_with_its_schema", func(t *testing.T) {
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{Schema: "Sales"}).Postgres) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
-			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "") // an index is created in the schema of its table
-			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"                    // they search the catalog for names
+			// PostgreSQL creates an index in the schema of its table
+			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "")
+			// these statements look for names in the catalog
+			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"
 			if strings.Contains(rest, "semel_") && !inCatalogue {
 				t.Errorf("%s: a name has no schema: %s", name, text)
 			}

@@ -18,7 +18,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A text that is cached for one schema must fit another schema with its own name.
+// The cache has texts with a placeholder for the schema. Each text must be correct for every schema.
 func TestCachedTextsFitEachSchema(t *testing.T) {
 	d := postgresDialect(statements)
 	files, err := fs.Glob(d.Files, "postgres/*.sql")
@@ -39,7 +39,7 @@ func TestCachedTextsFitEachSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // computed, then cached
+			for range 2 { // the second result comes from the cache
 				if got, err := d.Exact(names, string(text)); got != want || err != nil {
 					t.Errorf("%s of %+v differs: %v", file, o, err)
 				}

@@ -12,30 +12,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Session is a write transaction on its own connection.
+// Session is a write transaction on a connection of its own.
 type Session struct {
 	DB      *DB
 	conn    *sql.Conn
 	InTx    *sql.Tx
 	Handle  handle
 	cancel  context.CancelFunc
-	release func() // releases the writer's slot; safe to call twice
+	release func() // frees the writer's slot; may be called twice
 	Killed  atomic.Bool
-	plans   int64 // DB.outdated when the session began
-	// hooked: the commit hook rejects every commit while commits is false.
+	plans   int64 // value of DB.outdated at the beginning of the session
+	// hooked is true if the commit hook rejects every commit while commits is false.
 	hooked  bool
 	commits atomic.Bool
-	// spoiled: the state of the connection may be the reason why the store's own statements
-	// fail.
+	// spoiled is true if the store's own statements may fail because of the state of the connection.
 	spoiled bool
 
 	mu      sync.Mutex
-	gone    bool // guarded by mu: the connection was released
-	wounded bool // guarded by mu: the connection was cut
+	gone    bool // guarded by mu; true after the connection was released
+	wounded bool // guarded by mu; true after cut
 }
 
-// Open waits for a writer's slot and begins a transaction. ctx limits the wait and the call,
-// but not the transaction.
+// Open waits for a writer's slot and begins a transaction. ctx limits the wait and this call. ctx does not
+// limit the transaction.
 func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, error) {
 	release, err := s.AcquireWriter(ctx)
 	if err != nil {
@@ -65,8 +64,8 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 	return e, nil
 }
 
-// connection returns a connection if the database file is still in its place. Otherwise SQLite
-// would create an empty file.
+// connection returns a connection if the database file is still at its path. Without this check, SQLite would
+// create an empty file.
 func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	if err := s.File.Check(); err != nil {
 		return nil, err
@@ -74,8 +73,8 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// within calls do, and closes the connection when ctx ends. within is for functions of
-// database/sql that take no context. In SQLite such functions never wait for a network.
+// within calls do, and closes the connection if ctx ends first. It is for functions of database/sql that take
+// no context. With SQLite nothing is closed, because such functions never wait for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
@@ -83,8 +82,8 @@ func (e *Session) within(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// cut ends the transaction from any goroutine, even during a statement. cut closes the
-// connection if the driver exposes it.
+// cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access to
+// the connection, cut closes it.
 func (e *Session) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +97,7 @@ func (e *Session) cut() {
 	}
 }
 
-// AcquireWriter waits for a writer's slot.
+// AcquireWriter waits for a writer's slot. The returned function frees the slot.
 func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil
@@ -111,33 +110,32 @@ func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// closeTimeout limits the time to tell the server that a connection ends.
+// closeTimeout is the time limit for telling the server that a connection ends.
 const closeTimeout = time.Second
 
-// Suspect decides, by an error of the store's own statements, whether the connection is closed.
-// A setting that a handler made, such as read only, stays with the connection and lets every
-// transaction on it fail. If another connection would meet the error as well, closing this one
-// costs one new connection.
+// Suspect decides, after an error of the store's own statements, whether to close the connection. A handler
+// may have left a setting on the connection, such as read only, with which every transaction on the connection
+// fails. If the cause is not the connection, closing it costs only a new connection.
 func (e *Session) Suspect(ctx context.Context, err error) {
 	class := e.DB.Classify(err)
 	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
-// Doubt is Suspect for an error that a handler may have caused. Doubt counts only if the whole
-// store is down.
+// Doubt does the same as Suspect for an error that a handler may have caused. The connection is closed only if
+// the error means that the store is down.
 func (e *Session) Doubt(err error) {
 	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown
 }
 
-// close closes the connection below database/sql.
+// close closes the driver's connection itself, below database/sql.
 func (e *Session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = e.Handle.close(ctx)
 }
 
-// Release returns the connection to the pool, or closes it unless the transaction ended
-// cleanly.
+// Release returns the connection to the pool. If the transaction did not end cleanly, Release closes the
+// connection.
 func (e *Session) Release(clean bool) {
 	e.mu.Lock()
 	e.gone = true
@@ -149,7 +147,7 @@ func (e *Session) Release(clean bool) {
 	}
 	switch {
 	case e.Handle.close == nil:
-	case wounded: // the driver may not know yet, or may be using the connection
+	case wounded: // the driver may not know yet that the connection is cut, or may be using it
 		_ = e.conn.Raw(func(any) error { e.close(); return nil })
 	case e.spoiled:
 		e.close()
@@ -162,8 +160,8 @@ func (e *Session) Release(clean bool) {
 	e.release()
 }
 
-// CommitTx is the only way to commit. If the database file was moved or deleted meanwhile, the
-// commit may be lost with it, so its outcome counts as unknown.
+// CommitTx is the only way to commit a Session. If the database file was moved or deleted meanwhile, the
+// commit may be lost with the file, so CommitTx reports an unknown outcome.
 func (e *Session) CommitTx(ctx context.Context) error {
 	e.commits.Store(true)
 	if err := e.within(ctx, e.InTx.Commit); err != nil {
@@ -172,20 +170,20 @@ func (e *Session) CommitTx(ctx context.Context) error {
 	return e.DB.File.Check()
 }
 
-// RollbackTx rolls back and releases the connection.
+// RollbackTx rolls back the transaction and releases the connection.
 func (e *Session) RollbackTx(ctx context.Context) {
 	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
 }
 
-// KillTx ends the transaction from any goroutine: no statement follows the running one. Other
-// writers can begin after the database has rolled back.
+// KillTx ends the transaction. Any goroutine may call KillTx. No further statement of the transaction runs
+// after the current statement. Other transactions can begin to write after the database has rolled back.
 func (e *Session) KillTx() {
 	e.Killed.Store(true)
 	e.cut()
 	e.release()
 }
 
-// Write runs do in its own transaction, and rolls back if do fails.
+// Write runs do in a new transaction. If do fails, the transaction is rolled back.
 func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	e, err := s.Open(ctx, s.Dialect.Isolation)
 	if err != nil {
@@ -204,8 +202,8 @@ func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	return err
 }
 
-// lockAnd writes before it reads. A transaction that reads first could find its snapshot
-// outdated when it writes, and would fail at once.
+// lockAnd writes to the database before do can read. In SQLite, a transaction that reads first may find at its
+// first write that its snapshot is outdated, and then fails at once.
 func (s *DB) lockAnd(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) error {
 	if _, err := tx.ExecContext(ctx, s.SQL.Lock); err != nil {
 		return err

@@ -80,7 +80,7 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// chained leads to its connection like pgx's stdlib.
+// chained is a wrapper of a connection, as in pgx's stdlib.
 type chained struct{ next any }
 
 func (c chained) Conn() *below { return c.next.(*below) }

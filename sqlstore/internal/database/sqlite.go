@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenSQLite opens a store with the statements of these files.
+// OpenSQLite opens a store for SQLite with the statements in these files.
 func OpenSQLite(db *sql.DB, files fs.FS, o Options) (*DB, error) {
 	if o.Code == nil {
 		o.Code = methodCode
@@ -89,14 +89,14 @@ func methodCode(err error) (int, bool) {
 	return code, ok
 }
 
-// numbering is an error of SQLite; most drivers' errors have this method.
+// numbering is an error of SQLite with its code. The errors of most drivers have this method.
 type numbering interface {
 	error
 	Code() int
 }
 
-// SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is the primary
-// code, and the rest is more specific.
+// SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is the primary code; the other
+// bytes make it more specific.
 const (
 	sqliteError      = 1
 	sqlitePerm       = 3
@@ -130,7 +130,7 @@ func sqliteClass(code int) store.Class {
 	switch code {
 	case sqliteBusySnapshot:
 		return store.ClassContended
-	case sqliteAbortRollback, sqliteConstraintCommitHook: // the transaction was rolled back earlier, or a commit was sent outside of it
+	case sqliteAbortRollback, sqliteConstraintCommitHook: // the transaction was rolled back earlier, or a handler tried to commit
 		return store.ClassAborted
 	}
 	switch code & 0xff {
@@ -144,9 +144,9 @@ func sqliteClass(code int) store.Class {
 	}
 }
 
-// sqliteExonerates reports whether an error with this code has a cause outside of the
-// transaction. A lock is not such a cause: the transaction has the writer's slot, so the
-// handler waits for its own lock.
+// sqliteExonerates reports whether the cause of an error with this code is outside of the transaction. A lock
+// is not such a cause: only this transaction has the writer's slot, so the handler must be waiting for a lock
+// of its own.
 func sqliteExonerates(code int) bool {
 	switch code & 0xff {
 	case sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt, sqliteFull, sqliteCantOpen, sqliteNotADB:
@@ -155,7 +155,7 @@ func sqliteExonerates(code int) bool {
 	return false
 }
 
-// sqliteRemedies say by primary code how an operator fixes a failure.
+// sqliteRemedies says by primary code how an operator can fix a failure.
 var sqliteRemedies = map[int]string{
 	sqliteBusy:     "another process holds the lock: let it finish, or open the database with a longer busy_timeout",
 	sqliteLocked:   "another connection of this process holds the lock: write only through the handler's transaction",
@@ -166,8 +166,8 @@ var sqliteRemedies = map[int]string{
 	sqliteNotADB:   "the path names another kind of file",
 }
 
-// sqliteRolledBack reports whether a COMMIT with this code left the transaction open or rolled
-// it back. After an I/O error the commit may have been written.
+// sqliteRolledBack reports whether a COMMIT with this error code certainly wrote nothing: the transaction is
+// still open or was rolled back. After an I/O error the commit may have been written.
 func sqliteRolledBack(code int) bool {
 	switch code & 0xff {
 	case sqliteBusy, sqliteLocked, sqliteConstraint, sqliteFull, sqliteReadOnly:
@@ -181,9 +181,8 @@ func lostConnection(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// openedFile is the file of an open SQLite database. SQLite keeps reading and writing a file
-// that was deleted, and reports successful commits, but the data is lost when the last
-// connection closes.
+// openedFile is the file of an open SQLite database. If the file is deleted, SQLite continues to read and
+// write it and reports successful commits, but all data is lost when the last connection closes.
 type openedFile struct {
 	path   string
 	opened os.FileInfo
@@ -205,8 +204,8 @@ func openedFileOf(ctx context.Context, conn *sql.Conn, statement string) (*opene
 	return &openedFile{path, opened}, nil
 }
 
-// Check returns an error of the store unless the path still leads to the same file. Another
-// file is never accepted, because the store has cached scopes and positions of the first one.
+// Check returns an error if the path no longer leads to the same file. Another file is never accepted, because
+// the store has cached scopes and positions of the first file.
 func (f *openedFile) Check() error {
 	if f == nil {
 		return nil
@@ -227,13 +226,13 @@ func (f *openedFile) Check() error {
 	return &Error{"the file", store.ClassDown, err}
 }
 
-// hookCommits installs a commit hook on a SQLite connection that rejects every commit while
-// open returns false. So a handler's own COMMIT is rolled back, and so is each statement after
-// a handler's own ROLLBACK, which would otherwise commit on its own. A connection has one
-// commit hook: https://www.sqlite.org/c3ref/commit_hook.html
+// hookCommits installs a commit hook on a SQLite connection. The hook rejects every commit while open returns
+// false. So a handler's own COMMIT is rolled back. A statement after a handler's own ROLLBACK would be
+// committed at once without a transaction; the hook rolls it back, too. A connection has one commit hook:
+// https://www.sqlite.org/c3ref/commit_hook.html
 //
-// No driver is imported: hookCommits finds the method by its name. The method takes a function
-// that returns a number; a number other than zero rejects the commit. hookCommits returns
+// This package imports no driver, so hookCommits finds the driver's method by name. The parameter of that
+// method is a function that returns a number; a number other than zero rejects the commit. hookCommits returns
 // false if the driver has no such method.
 func hookCommits(conn any, open func() bool) bool {
 	hook, of := commitHook(conn)
@@ -251,15 +250,15 @@ func hookCommits(conn any, open func() bool) bool {
 	return true
 }
 
-// unhookCommits removes the hook.
+// unhookCommits removes the commit hook.
 func unhookCommits(conn any) {
 	if hook, of := commitHook(conn); of != nil {
 		hook.Call([]reflect.Value{reflect.Zero(of)})
 	}
 }
 
-// commitHook returns the method that installs the hook, and the type of its parameter; nil if
-// there is no such method.
+// commitHook returns the driver's method that installs the hook, and the type of the method's parameter. The
+// type is nil if there is no such method.
 func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
 	if conn == nil {
 		return reflect.Value{}, nil

@@ -6,20 +6,19 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// hooked is a connection like that of modernc.org/sqlite: the type of the hook has its own
-// name.
+// hooked has the method of modernc.org/sqlite's connections: the parameter has a named type.
 type hooked struct{ hook namedHook }
 
 type namedHook func() int32
 
 func (h *hooked) RegisterCommitHook(hook namedHook) { h.hook = hook }
 
-// plainly is a connection like that of mattn/go-sqlite3.
+// plainly has the method of mattn/go-sqlite3's connections.
 type plainly struct{ hook func() int }
 
 func (p *plainly) RegisterCommitHook(hook func() int) { p.hook = hook }
 
-// textual has another method with that name.
+// textual has a method of the same name that does something else.
 type textual struct{}
 
 func (textual) RegisterCommitHook(func() string) {}

@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Faults returns the faults that the statement finds, each with its remedy. The error wraps
-// semel.ErrSchema.
+// Faults returns the faults that a statement finds, with a remedy for each. The error wraps semel.ErrSchema.
 func (s *DB) Faults(ctx context.Context, statement string) error {
 	faults, err := List(ctx, s.Pool, statement, func(rows *sql.Rows) (error, error) {
 		var what, remedy string
@@ -27,7 +26,7 @@ func (s *DB) Faults(ctx context.Context, statement string) error {
 	return errors.Join(faults...)
 }
 
-// withRows returns the statements that return rows.
+// withRows returns the statements whose result is inbox rows.
 func (s *DB) withRows() []*string {
 	all := []*string{&s.SQL.Rows, &s.SQL.Held}
 	if s.Postgres != nil {
@@ -36,7 +35,7 @@ func (s *DB) withRows() []*string {
 	return append(all, &s.SQLite.Claimable)
 }
 
-// Indexes reads a column of indexes.
+// Indexes runs a query and returns its column of indexes.
 func Indexes(ctx context.Context, from Queryer, query string, args ...any) ([]int, error) {
 	return List(ctx, from, query, func(rows *sql.Rows) (i int, err error) {
 		err = rows.Scan(&i)
@@ -44,7 +43,7 @@ func Indexes(ctx context.Context, from Queryer, query string, args ...any) ([]in
 	}, args...)
 }
 
-// MomentOf converts milliseconds to a time; 0 to the zero time.
+// MomentOf converts milliseconds since 1970 to a time, and 0 to the zero time.
 func MomentOf(milliseconds int64) time.Time {
 	if milliseconds == 0 {
 		return time.Time{}
@@ -58,7 +57,7 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Changed runs a statement in a transaction and reports whether it changed a row.
+// Changed runs a statement in a transaction of its own, and reports whether it changed a row.
 func (s *DB) Changed(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	err = s.Write(ctx, func(tx *sql.Tx) error {
 		changed, err = ChangedIn(ctx, tx, statement, args...)
@@ -76,7 +75,7 @@ func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 // MostRows is the default limit of Rows and Acts.
 const MostRows = 1000
 
-// Anys returns numbers as arguments.
+// Anys converts numbers to arguments of a statement.
 func Anys(numbers []int64) []any {
 	all := make([]any, len(numbers))
 	for i, n := range numbers {
@@ -85,7 +84,7 @@ func Anys(numbers []int64) []any {
 	return all
 }
 
-// fillParts inserts the shared parts of statements.
+// fillParts inserts the parts that several statements share.
 func (s *DB) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.SQL.RowColumns, 1)
@@ -136,13 +135,13 @@ func (s *DB) fillParts() {
 	}
 }
 
-// WriteAll is WriteIn for the table of the inbox.
+// WriteAll is WriteIn for the table inbox.
 func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that must write this number of rows of a table. Another number is
-// an error, because a trigger or a rule has prevented rows from being written.
+// WriteIn runs a statement that must write exactly rows rows of a table. If the number differs, a trigger or a
+// rule has prevented the write, and WriteIn returns an error.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
@@ -151,7 +150,7 @@ func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement 
 	return sqlform.WrittenIn(table, n, rows)
 }
 
-// NotNil returns b, or an empty slice for nil, which drivers would treat as NULL.
+// NotNil returns b, or an empty slice if b is nil. A driver would store nil as NULL.
 func NotNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -159,10 +158,10 @@ func NotNil(b []byte) []byte {
 	return b
 }
 
-// latest is a time that every database can store; the clock of a producer may be far off.
+// latest is a time that every database can store. A producer's clock may be wrong by any amount.
 var latest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
-// MicrosecondsOf returns a time as an argument of statements; nil for the zero time.
+// MicrosecondsOf converts a time to an argument of a statement; the zero time becomes nil.
 func MicrosecondsOf(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -170,10 +169,10 @@ func MicrosecondsOf(t time.Time) any {
 	return min(max(t.UnixMicro(), 0), latest)
 }
 
-// Milli converts milliseconds to a duration.
+// Milli converts a number of milliseconds to a duration.
 func Milli(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Moment converts microseconds to a time; NULL to the zero time.
+// Moment converts microseconds since 1970 to a time, and NULL to the zero time.
 func Moment(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
@@ -181,7 +180,7 @@ func Moment(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64)
 }
 
-// EachRow calls each for every row that a statement returns, and ends with its first error.
+// EachRow calls each for every row of a query. It stops at the first error of each and returns that error.
 func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -196,7 +195,7 @@ func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Row
 	return rows.Err()
 }
 
-// List returns the results of read for each row of a statement.
+// List calls read for each row of a query, and returns the results.
 func List[T any](ctx context.Context, from Queryer, query string, read func(*sql.Rows) (T, error), args ...any) (all []T, err error) {
 	err = EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		one, err := read(rows)
@@ -217,8 +216,8 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that must change exactly one row. If it changes another number, or
-// the driver does not report the number, the error wraps otherwise.
+// ExecOne runs a statement that must change exactly one row. If the statement changes another number of rows,
+// or if the driver does not report the number, the error wraps otherwise.
 func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -230,7 +229,7 @@ func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string,
 	return nil
 }
 
-// Exec runs a statement in its own transaction.
+// Exec runs a statement in a transaction of its own.
 func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
 	return s.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, statement, args...)
@@ -238,15 +237,15 @@ func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
-// ActedArg identifies a row in the argument of statements about operators' changes.
+// ActedArg identifies a row in the JSON argument of statements about operators' changes.
 type ActedArg struct {
 	K int   `json:"k"`
 	N int64 `json:"n"`
 	R int64 `json:"r"`
 }
 
-// ActedNumbers returns the argument of statements about operators' changes, for rows whose revisions do not
-// matter.
+// ActedNumbers returns the argument of statements about operators' changes. It is for rows whose revisions
+// need no check.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
 	for k, n := range numbers {
@@ -264,17 +263,18 @@ func NumbersSeen(rows []store.RowRevision) []int64 {
 	return all
 }
 
-// RecordOn writes an audit record for each row with one of these numbers; 0 means no row.
+// RecordOn writes an audit record of an operator's change for each of these rows. The number 0 stands for a
+// change of no row.
 func (s *DB) RecordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
 	return WriteIn(ctx, tx, sqlform.Acts, len(numbers), s.SQL.RecordActs, ActedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
-// Record writes an audit record for a row; number 0 means no row.
+// Record writes an audit record of an operator's change to a row. Number 0 stands for a change of no row.
 func (s *DB) Record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return s.RecordOn(ctx, tx, a, result, number)
 }
 
-// Answer returns errors that concern the operator of a change unchanged, and wraps all others.
+// Answer wraps errors of the store. An error that concerns the operator of a change is returned unchanged.
 func (s *DB) Answer(doing string, err error) error {
 	if err == nil || errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) || errors.Is(err, semel.ErrConflict) {
 		return err

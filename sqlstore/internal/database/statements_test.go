@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// counting is a driver whose statements return this result.
+// counting is a driver whose statements return the field result.
 type counting struct {
 	mute.Conn
 	result driver.Result

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// silent is a driver whose COMMIT gets no answer.
+// silent is a driver that loses the answer of each COMMIT.
 type silent struct{ mute.Conn }
 
 func (silent) Connect(context.Context) (driver.Conn, error) { return silent{}, nil }

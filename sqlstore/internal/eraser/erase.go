@@ -1,4 +1,4 @@
-// Package eraser erases identities with their rows, results and leased keys.
+// Package eraser erases identities, together with their rows, results and leased keys.
 package eraser
 
 import (
@@ -24,10 +24,10 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostErased is the default number of rows, results or keys that one call examines.
+// mostErased is the default limit of the rows, results or keys that one call examines.
 const mostErased = 50
 
-// Erase implements admin.Eraser. A dry run does the same and rolls back.
+// Erase implements admin.Eraser. A dry run erases in the same way and rolls back.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostErased)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -53,8 +53,8 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// overwriting configures an erasure's transaction and calls do. In PostgreSQL it limits the
-// waits. In SQLite it makes the connection overwrite deleted data.
+// overwriting prepares the transaction of an erasure and calls do. In PostgreSQL it limits how long the
+// transaction waits. In SQLite it makes the connection overwrite deleted data.
 func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString
@@ -78,9 +78,9 @@ func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() err
 	return errors.Join(err, undone)
 }
 
-// Scrub implements admin.Eraser. In PostgreSQL, whole runs VACUUM. SQLite moves its
-// write-ahead log into the file, and whole first rewrites the file; it fails while another
-// connection reads or writes for long.
+// Scrub implements admin.Eraser. In PostgreSQL Scrub runs VACUUM if whole is true. In SQLite Scrub moves the
+// write-ahead log into the file. If whole is true, SQLite rewrites the file before that, which fails while
+// another connection reads or writes for long.
 func (s *Store) Scrub(ctx context.Context, whole bool) error {
 	if whole {
 		if _, err := s.db.Pool.ExecContext(ctx, s.db.SQL.Vacuum); err != nil {
@@ -100,23 +100,23 @@ func (s *Store) Scrub(ctx context.Context, whole bool) error {
 	return nil
 }
 
-// erasing is one call of Erase.
+// erasing is the state of one call of Erase.
 type erasing struct {
 	store *database.DB
 	tx    *sql.Tx
 	o     *admin.Erasing
 }
 
-// found is an identity that was selected by a row, a result or a leased key.
+// found is an identity that the erasure filter has selected by a row, a result or a leased key.
 type found struct {
-	key admin.ErasureMark // where it was found
+	key admin.ErasureMark // the row, result or leased key
 	id  erasure.Identity
-	at  time.Time // zero if it must be looked up
-	// readable: the id itself is stored, not only its hash.
+	at  time.Time // time of the marker; zero if it must be looked up
+	// readable is true if the store has the id itself and not only its hash.
 	readable bool
 }
 
-// slice processes some identities of a part.
+// slice erases the next identities that a part (rows, results or keys) selects.
 func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
 	read := map[admin.ErasurePart]func(context.Context) ([]found, error){
 		admin.ErasureRows: e.rows, admin.ErasureResults: e.results, admin.ErasureKeys: e.keys,
@@ -159,13 +159,14 @@ func (f *found) rowNumber() int64 {
 	return 0
 }
 
-// identityOf returns the identity in the columns; false if only a hash of its id is stored.
+// identityOf returns the identity in these columns. The result is false if the store has only a hash of the
+// id.
 func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
 	original, ok := sqlform.OriginalID(id, long)
 	return erasure.Identity{Key: semel.Key{Consumer: string(consumer), Source: string(source), ID: original}}, ok
 }
 
-// markedAt returns when a message was marked; zero if it has no marker.
+// markedAt returns the time of a message's marker; zero if there is no marker.
 func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
 	own := e.store
 	if own.Postgres != nil && own.Days == nil {

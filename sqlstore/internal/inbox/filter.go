@@ -14,12 +14,12 @@ func (c *Conditions) In(column string, values []any) {
 	c.And(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// Of returns a statement with the conditions inserted.
+// Of returns a statement into which the conditions are inserted.
 func (c *Conditions) Of(statement string) string {
 	return strings.Replace(statement, "{filter}", c.text.String(), 1)
 }
 
-// Blobs returns texts as arguments of type bytes.
+// Blobs converts texts to arguments of type bytes.
 func Blobs(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, t := range texts {
@@ -28,14 +28,14 @@ func Blobs(texts []string) []any {
 	return all
 }
 
-// Conditions is a filter in SQL, with the arguments of the whole statement.
+// Conditions builds a filter in SQL. Args has the arguments of the whole statement.
 type Conditions struct {
 	Dialect *database.Dialect
 	text    strings.Builder
 	Args    []any
 }
 
-// And adds a condition; each ? stands for a value.
+// And adds a condition. Each ? in the condition stands for a value.
 func (c *Conditions) And(condition string, values ...any) {
 	c.text.WriteString(" and ")
 	for _, v := range values {
@@ -78,7 +78,8 @@ func (c *Conditions) filter(f *store.RowFilter) {
 	}
 }
 
-// stream selects rows of a stream after the last row of the previous page.
+// stream adds the conditions for the rows of a stream. If f.After is set, the rows follow the last row of the
+// previous page.
 func (c *Conditions) stream(f *store.RowFilter) {
 	s := f.Stream
 	c.And("s.source = ? and i.stream = ?", []byte(s.Source), []byte(s.Name))
@@ -88,7 +89,7 @@ func (c *Conditions) stream(f *store.RowFilter) {
 	}
 }
 
-// States returns states as arguments.
+// States converts states to arguments.
 func States(names []store.RowState) []any {
 	all := make([]any, len(names))
 	for i, n := range names {

@@ -1,4 +1,4 @@
-// Package inbox reads rows of the inbox, for filters and for claims.
+// Package inbox reads inbox rows.
 package inbox
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store lists rows of the inbox.
+// Store lists inbox rows.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
@@ -37,8 +37,8 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 		order, c.Args[1] = "i.stream_version, i.number", int64(0)
 		c.stream(&f)
 	case f.After > 0 && s.SQLite != nil:
-		// After a full page, the next page reads by number. An index over states would sort
-		// all matching rows again for each page.
+		// Each further page reads the rows by number. By an index over states, SQLite would sort all matching
+		// rows again for each page.
 		by = " not indexed"
 	}
 	c.filter(&f)
@@ -48,15 +48,15 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 	return found, s.Answer("rows", err)
 }
 
-// cells are the columns of a row. They are read one by one, so that a broken column hides
-// neither the other columns nor later rows.
+// cells are the columns of one inbox row. They are read one by one, so that an unreadable column hides neither
+// the other columns nor later rows.
 type cells struct {
 	table  string
 	crypt  sqlform.Crypt
 	values []any
 	next   int
 	faults []string
-	hidden string // why the row must not be processed: it cannot be decrypted, or is not encrypted although it should be
+	hidden string // why the row must not be processed: because it cannot be decrypted, or because it should be encrypted and is not
 }
 
 func (c *cells) take(what string) any {
@@ -79,11 +79,11 @@ func (c *cells) integer(what string) int64 {
 	return n
 }
 
-// bytes returns nil for NULL. If what is not empty, NULL is a fault.
+// bytes reads a column of bytes; NULL becomes nil. If what is not empty, NULL is a fault of the row.
 func (c *cells) bytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
-		if v == nil { // a SQLite driver returns this for empty bytes, and an untyped nil for NULL
+		if v == nil { // one SQLite driver returns this for empty bytes; for NULL it returns an untyped nil
 			return []byte{}
 		}
 		return v
@@ -99,7 +99,7 @@ func (c *cells) bytes(what string) []byte {
 
 func (c *cells) text(what string) string { return string(c.bytes(what)) }
 
-// mayTime returns the zero time for NULL.
+// mayTime reads a column with a time; NULL becomes the zero time.
 func (c *cells) mayTime() time.Time {
 	if n, ok := c.take("").(int64); ok {
 		return time.UnixMilli(n)
@@ -111,7 +111,7 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 39
 
-// ScanRow reads a row, and additional columns into more.
+// ScanRow reads an inbox row, and further columns into more.
 func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, error) {
 	c := &cells{table: db.SQL.Inbox, crypt: db.Crypt, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
@@ -129,7 +129,7 @@ func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, err
 	return r, nil
 }
 
-// row reads the columns in the order of the statement.
+// row reads the columns in the order in which the statement returns them.
 func (c *cells) row() store.StoredRow {
 	r := store.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
 	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
@@ -170,8 +170,8 @@ func (c *cells) row() store.StoredRow {
 	return r
 }
 
-// steps returns the steps of the row. If they cannot be read, that is a fault, and one empty
-// step shows that there are some.
+// steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
+// returns one empty step to show that the row has steps.
 func (c *cells) steps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
 	if err != nil {
@@ -181,8 +181,8 @@ func (c *cells) steps(row int64) []store.StepDone {
 	return done
 }
 
-// state returns the state of the row, even one that only a newer release knows, so that people
-// can read it.
+// state returns the state of the row. If only a newer release knows the state, state also returns it, so that
+// people can read it.
 func (c *cells) state() store.RowState {
 	state, err := sqlform.State(c.text("state"), c.table)
 	if err != nil {

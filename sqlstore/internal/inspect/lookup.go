@@ -1,5 +1,5 @@
-// Package inspect provides information for people and metrics: what is known about a message,
-// which rows contradict their markers, and how many rows there are. No decision depends on it.
+// Package inspect provides information for people and for metrics: the records of a message, rows that
+// contradict their markers, and the number of rows. Consumers do not use this information for decisions.
 package inspect
 
 import (
@@ -32,19 +32,19 @@ type Store struct {
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// Known is what the store knows about an identity under one source.
+// Known is the information that the store has about an identity of one source.
 type Known struct {
 	Key semel.Key
-	// Generation is the generation of the derivation; see admin.Derivation.
+	// Generation is the generation of the markers that have this id; see admin.Derivation.
 	Generation int64
-	// The outcome of the marker may be one that only a newer release knows.
+	// Outcome may have a value that only a newer release knows.
 	admin.StoredMarker
-	// Result: the handler's result is stored.
+	// Result is true if the store has the handler's result.
 	Result bool
 }
 
-// Known returns what the store knows about an id of a consumer, for each of its sources,
-// ordered by source; at most 1,000. Known is informative only.
+// Known returns the information about an id of a consumer, for each source, ordered by source; at most 1,000
+// entries. It is only for people: no decision may depend on it.
 func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 	return all, s.db.Answer("known markers", err)
 }
 
-// RowsOf returns the rows of an id of a consumer, by number, including conflicts and rows
-// whose id belongs to none of the daily partitions. bodies includes the bodies of their messages.
+// RowsOf returns the rows of an id of a consumer, ordered by number. The result includes conflicts, and rows
+// whose id belongs to no daily partition. If bodies is true, the messages of the rows have their bodies.
 func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error) {
 	key, _ := sqlform.ID([]byte(id))
 	return inbox.Rows(ctx, s.db, store.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *inbox.Conditions) {
@@ -72,19 +72,20 @@ func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([
 	})
 }
 
-// Caused returns the rows that a message caused, such as intents, by number: at most 1,000,
-// after the given number. PostgreSQL reads all rows for that unless the index exists that is
-// created for consumers that send again (admin.Emitter).
+// Caused returns the rows that a message caused, such as intents, ordered by number. It returns at most 1,000
+// rows, with numbers above after. For consumers that send again (admin.Emitter) there is an index on causes.
+// Without that index, PostgreSQL reads all rows.
 func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error) {
 	return inbox.Rows(ctx, s.db, store.RowFilter{After: after}, func(c *inbox.Conditions) { c.And("i.cause = ?", intents.Cause(by)) })
 }
 
-// Erased returns the audit records of commands that erased an identity without rows, oldest first; at most 1,000.
+// Erased returns the audit records of commands that erased an identity without rows, oldest first; at most
+// 1,000.
 func (s *Store) Erased(ctx context.Context, key semel.Key) ([]store.Act, error) {
 	return operators.Acts(ctx, s.db, s.db.SQL.Erased, erasure.Result(key), database.MostRows)
 }
 
-// Clock returns the time by the store's clock, which decides when leases and waits end.
+// Clock returns the time of the store's clock. That clock decides when a lease or a wait ends.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now int64
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.Clock).Scan(&now); err != nil {
@@ -93,21 +94,21 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(now), nil
 }
 
-// Upkeep counts what needs attention in a consumer. Counts stop at ten thousand.
+// Upkeep has the figures of a consumer that an operator should look at. Counting stops at ten thousand.
 type Upkeep struct {
-	// Parked counts parked rows without suppressed intents. Oldest is the age of the oldest.
+	// Parked is the number of parked rows, without suppressed intents. Oldest is the age of the oldest of
+	// these rows.
 	Parked int64
 	Oldest time.Duration
-	// Stale counts claims whose lease ended a minute ago or earlier. Unknown counts rows with
-	// a call of unknown outcome. Killing counts rows that were parked because the processes
-	// that ran them always died.
+	// Stale is the number of claims whose lease ended a minute ago or earlier. Unknown is the number of rows
+	// with a call whose outcome is unknown. Killing is the number of rows that were parked because each
+	// process that handled them died.
 	Stale, Unknown, Killing int64
-	// Repeated counts the rows with at least one duplicate, among the Latest rows that were
-	// examined.
+	// Repeated is the number of rows that had a duplicate. Only the newest Latest rows are counted.
 	Repeated, Latest int64
 }
 
-// Upkeep returns the counts of a consumer.
+// Upkeep returns these figures for a consumer.
 func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	var n Upkeep
 	var oldest int64
@@ -119,21 +120,21 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	return n, nil
 }
 
-// KnownKey is the state of a leased key, for people.
+// KnownKey is the state of a leased key. It is only for people.
 type KnownKey struct {
-	// Ended is the outcome of the last claim; 0 if the last claim has not ended.
+	// Ended is how the last claim ended; 0 if it has not ended.
 	Ended keystore.Event
-	// First is the time of the first claim, Until the end of the current lease, and Kept the
-	// time until which the key is kept.
+	// First is the time of the first claim. Until is the end of the current lease. Kept is the time until
+	// which the store keeps the key.
 	First, Until, Kept time.Time
-	// Started counts the claims, Finished those with a known outcome.
+	// Started is the number of claims, Finished the number of claims with a known outcome.
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
-	// Result: a result is stored.
+	// Result is true if the store has a result for the key.
 	Result bool
 }
 
-// LeasedKey returns a leased key; found is false if the store does not have it any more.
+// LeasedKey returns a leased key. found is false if the store does not have the key, or has it no longer.
 func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found bool, err error) {
 	var ended, first, until, kept, version int64
 	var sum []byte
@@ -146,6 +147,6 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	}
 	k.Ended, k.First, k.Until, k.Kept = keystore.Event(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = s.db.Crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
-	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // otherwise it is a note
+	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // otherwise the column contains a note
 	return k, true, nil
 }

@@ -18,54 +18,54 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MismatchKind is the kind of record that contradicts a row.
+// MismatchKind says which record contradicts a row.
 type MismatchKind int
 
 const (
-	// MismatchMarker: the row's marker has another outcome, or there is none.
+	// MismatchMarker means that the row's marker has another outcome, or that the row has no marker.
 	MismatchMarker MismatchKind = iota
-	// MismatchStream: the row took effect, but its stream has not reached its version. Or the
-	// row waits for an earlier version that its stream has passed.
+	// MismatchStream means that the row took effect although its stream has not reached the row's version. Or
+	// the row waits for an earlier version that the stream has passed already.
 	MismatchStream
-	// MismatchCause: the row is an intent, but the message that wrote it has not taken effect.
+	// MismatchCause means that the row is an intent, but the message that wrote the intent has not taken
+	// effect.
 	MismatchCause
 )
 
-// Mismatch is a row that another record contradicts, although both are written in the same commit.
+// Mismatch is a row that contradicts another record, although one commit always writes both.
 type Mismatch struct {
 	Row   int64
 	State store.RowState
 	By    MismatchKind
-	// Marker is the outcome of the row's marker, or for an intent of the marker of its cause;
-	// 0 if there is none.
+	// Marker is the outcome of the row's marker. For an intent, it is the outcome of the marker of the
+	// intent's cause. Marker is 0 if there is no marker.
 	Marker store.Outcome
-	// Last is the last version of the row's stream that took effect; -1 if the stream has not
-	// started.
+	// Last is the last version of the row's stream that took effect; -1 if no version has taken effect.
 	Last int64
-	// Cause is the message that wrote an intent.
+	// Cause is the message that wrote the intent.
 	Cause semel.Key
 }
 
 // Looked is the result of Denials.
 type Looked struct {
 	Denied []Mismatch
-	// Last is the number of the last examined row, and Rows the number of examined rows.
+	// Last is the number of the last examined row. Rows is how many rows were examined.
 	Last, Rows int64
-	// Intents counts the intents that were compared with the markers of their causes. Intents
-	// with an unreadable cause (erased or encrypted) are not compared, and neither are intents
-	// that were sent again, because the time when they were written is unknown.
+	// Intents is the number of intents that were compared with the markers of their causes. An intent with an
+	// unreadable cause (erased or encrypted) is not compared. Neither is an intent that was sent again,
+	// because the time when it was written is unknown.
 	Intents int64
 }
 
-// lateIntent is the longest time by which an intent may be written after the marker of its
-// message. lateIntent is longer than the timeout of any handler.
+// lateIntent is the longest time between the marker of a message and the writing of an intent. It is longer
+// than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials examines up to most rows after the given number, of all consumers. Denials returns
-// the rows of this consumer that contradict their markers or streams, and its intents that
-// contradict the markers of their causes. No commit of this store leaves such a row. If no rows
-// were examined, all have been. A row, its marker and its stream are read by one statement, and
-// intents before their causes, so that no snapshot is held for longer than one statement.
+// Denials examines up to most rows with numbers above after, of all consumers. It returns the rows of this
+// consumer that contradict their markers or streams, and the intents that contradict the markers of their
+// causes. No commit of this store leaves such a row. If Looked.Rows is 0, all rows have been examined. One
+// statement reads a row with its marker and its stream, and intents are read before their causes. So no
+// snapshot is held for longer than one statement.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -100,18 +100,17 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 	return found, err
 }
 
-// intended is an intent of a consumer and its cause, the message that wrote it.
+// intended is an intent of a consumer, with its cause: the message that wrote the intent.
 type intended struct {
 	store.StoredRow
 	cause semel.Key
-	// was is the outcome of the cause's marker, 0 if there is none. done: the intent is
-	// consistent.
+	// was is the outcome of the cause's marker, 0 if there is none. done is true if the intent agrees with its
+	// cause.
 	was  store.Outcome
 	done bool
 }
 
-// uncaused finds intents of a consumer, among the examined rows, whose causes have not taken
-// effect.
+// uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
 func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
 	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
 	if err != nil || len(all) == 0 {
@@ -126,7 +125,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 		in.was = max(in.was, v.Was)
 		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
 	}
-	// Read last, so that it covers all markers that were removed until now.
+	// This is read last, so that it covers all markers that were removed until now.
 	removed, err := reaper.New(db).Removed(ctx, consumer)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	for i := range all {
 		in := &all[i]
 		if in.done || !in.ReceivedAt.Add(-lateIntent).After(removed) {
-			continue // the marker was removed; a present marker may belong to a later duplicate
+			continue // the marker was removed; if a marker exists, it may belong to a later duplicate
 		}
 		if denied, err := deniesIntent(ctx, db, in); err != nil {
 			return err
@@ -146,8 +145,8 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	return nil
 }
 
-// readIntents returns the intents of a consumer among some rows, the possible marks of their
-// causes in each generation, and for each mark the index of its intent.
+// readIntents returns the intents of a consumer among the examined rows. marks are the possible marks of their
+// causes, one for each generation, and of has the index of the intent for each mark.
 func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := causes(ctx, db, from, after, last)
@@ -177,7 +176,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 	return all, marks, of, err
 }
 
-// causes returns the stored causes of intents by row.
+// causes returns the stored causes of intents, by row number.
 func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
 	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {
@@ -193,7 +192,7 @@ func causes(ctx context.Context, db *database.DB, from []byte, after, last int64
 	return all, nil
 }
 
-// numbered is a scope of a consumer.
+// numbered is the number of a scope (consumer, source and generation), with its source.
 type numbered struct {
 	number int64
 	source string
@@ -210,10 +209,10 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 	return all, db.Answer("scopes", err)
 }
 
-// deniesIntent reports whether an intent is unexplained although its cause has not taken
-// effect. A failed message keeps what its earlier steps wrote, and a message that was called
-// or sent again may have taken effect earlier; its row shows that. A message that has ended
-// may have lost its row; then the cause of the intent is unknown.
+// deniesIntent reports whether an intent contradicts the marker of its cause. There are two exceptions. A
+// failed message keeps the intents that its earlier steps wrote. A message that ran again may have taken
+// effect earlier; then its row shows that. If the message has no row any more, the cause of the intent is
+// unknown.
 func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
 	if in.was == 0 {
 		return true, nil

@@ -11,42 +11,43 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MostSampled is the number up to which a Sampled counts.
+// MostSampled is the number at which the counting of rows stops.
 const MostSampled = 10_000
 
-// sampleAnswer limits a statement of a sample, including the wait for a connection. The server
-// itself stops after 50 ms.
+// sampleAnswer is the time limit of a statement of a sample, including the wait for a connection. The server
+// itself stops the statement after 50 ms.
 const sampleAnswer = 500 * time.Millisecond
 
-// sampleRuns limits the run time in SQLite, which has no server.
+// sampleRuns is the time limit of a statement in SQLite, which has no server.
 const sampleRuns = 50 * time.Millisecond
 
-// Sampled contains the counts of rows in one state, by consumer.
+// Sampled has the number of rows in one state, by consumer.
 type Sampled struct {
-	// Consumers are the counts by consumer name; each generation has its own name.
+	// Consumers has the counts by the name of the consumer. Each generation of a consumer has a name of its
+	// own.
 	Consumers map[string]SampledRows
-	// AtLeast: there are more rows than were counted, so the figures are lower bounds.
+	// AtLeast is true if more rows exist than were counted. The figures are then lower bounds.
 	AtLeast bool
 }
 
-// SampledRows are the counts of one consumer. Ages are by the store's clock.
+// SampledRows has the figures of one consumer. Ages are measured with the store's clock.
 type SampledRows struct {
 	Rows int64
 	// Oldest is the time since the oldest row was received.
 	Oldest time.Duration
-	// Gap is the same for rows that wait for an earlier version; 0 if there are none.
+	// Gap is the longest wait of a row that waits for an earlier version; 0 if no row waits so.
 	Gap time.Duration
-	// Suppressed counts rows that a replay without effects wrote; see reason "suppressed".
+	// Suppressed is the number of rows that a replay without effects wrote; see reason "suppressed".
 	Suppressed int64
 }
 
-// sampleFewer are the limits up to which rows of a state are counted. The first may need more
-// than 50 ms: waiting rows are spread over a large table, and each may have to be read from
-// disk, or searched among many dead rows.
+// sampleFewer are the numbers of rows to which counting is limited, from the first to the last choice.
+// Counting up to the first limit may take more than 50 ms: waiting rows are spread over a large table, and
+// each may have to be read from disk, or searched among many dead rows.
 var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 
-// SampleRows counts the rows of a state, at most MostSampled. If the database needs more than
-// 50 ms, it counts fewer, now and the next times, until counting is fast enough for more.
+// SampleRows counts the rows in a state, up to MostSampled. If that takes more than 50 ms, it counts fewer
+// rows. Later calls also count fewer, until counting is fast enough for more.
 func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampled, err error) {
 	err = s.counting(ctx, state, func(most int) (err error) {
 		out, err = s.sampleRows(ctx, state, most)
@@ -55,17 +56,16 @@ func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampl
 	return out, s.db.Answer("sample of rows", err)
 }
 
-// sampledTo is the index into sampleFewer with which a state is counted, and how many counts
-// in a row were fast enough that five times as much could be counted.
+// sampledTo has the index into sampleFewer that is used for a state, and the number of consecutive counts that
+// were fast enough for five times as many rows.
 type sampledTo struct{ level, quick int }
 
-// quickSamples is how many fast counts in a row are required before a higher limit is tried.
-// The rows that are counted each time are cached by the server, so their time says little
-// about more rows.
+// quickSamples is how many fast counts must follow each other before a higher limit is tried. The server has
+// the rows of the lower limit in its cache, so their time says little about the time for more rows.
 const quickSamples = 40
 
-// counting calls count with the limit that was fast enough before, and with lower limits if
-// that takes too long.
+// counting calls count with the limit that was fast enough before. If that takes too long, it continues with
+// lower limits.
 func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
@@ -95,12 +95,12 @@ func (s *Store) counting(ctx context.Context, state store.RowState, count func(m
 	}
 }
 
-// sampleRows counts the rows of a state up to most.
+// sampleRows counts the rows in a state, up to most.
 func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64
-	// The limit is part of the text, because the server does not know a parameter's value when
-	// it plans the statement.
+	// The limit is written into the text. The server does not know the value of a parameter when it plans the
+	// statement.
 	query := strings.Replace(s.db.SQL.SampleRows, "limit "+strconv.Itoa(MostSampled+1), "limit "+strconv.Itoa(most+1), 1)
 	err := sample(ctx, s.db, query, func(rows *sql.Rows) error {
 		var name []byte
@@ -115,21 +115,21 @@ func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) 
 	return out, err
 }
 
-// microseconds converts to a duration that is not negative.
+// microseconds converts a number of microseconds to a duration; a negative number becomes 0.
 func microseconds(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }
 
-// SampledReaping is the progress of the reaper for a consumer.
+// SampledReaping describes how far old data of a consumer has been removed.
 type SampledReaping struct {
-	// Progress is the time since a process last recorded its progress.
+	// Progress is the time since a process last recorded the progress of the consumer.
 	Progress time.Duration
-	// Lag is how far the last complete pass of the reaper is behind the retention. Walked is
-	// false if there was no complete pass.
+	// Lag is how far the last complete pass of the reaper is behind the retention. Walked is false if no pass
+	// was complete yet.
 	Lag    time.Duration
 	Walked bool
 }
 
-// SampleReaping returns the progress of the reaper for each consumer, except those that keep
-// everything forever.
+// SampleReaping returns the progress of the reaper for each consumer. Consumers that keep all markers forever
+// are missing in the result.
 func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, error) {
 	all := map[string]SampledReaping{}
 	err := sample(ctx, s.db, s.db.SQL.SampleReaping, func(rows *sql.Rows) error {
@@ -143,7 +143,7 @@ func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, e
 	return all, s.db.Answer("sample of the reaper", err)
 }
 
-// SampleReplays counts the replays of each consumer that have not ended.
+// SampleReplays returns for each consumer the number of replays that have not ended.
 func (s *Store) SampleReplays(ctx context.Context) (map[string]int64, error) {
 	all := map[string]int64{}
 	err := sample(ctx, s.db, s.db.SQL.SampleReplays, func(rows *sql.Rows) error {
@@ -156,11 +156,10 @@ func (s *Store) SampleReplays(ctx context.Context) (map[string]int64, error) {
 	return all, s.db.Answer("sample of replays", err)
 }
 
-// SampledTable contains the server's estimates for a table.
+// SampledTable has the server's estimates for a table: the number of rows, and of dead rows.
 type SampledTable struct{ Rows, Dead int64 }
 
-// SampleTables returns the server's estimates for the tables markers and inbox; none in
-// SQLite.
+// SampleTables returns the server's estimates for the tables markers and inbox. In SQLite the result is empty.
 func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, error) {
 	all := map[string]SampledTable{}
 	if s.db.Postgres == nil {
@@ -176,9 +175,8 @@ func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, erro
 	return all, s.db.Answer("sample of tables", err)
 }
 
-// SampleOutcomes returns how many markers have each outcome, by the server's statistics of each
-// partition. SampleOutcomes returns nothing in SQLite, and before the server has collected
-// statistics.
+// SampleOutcomes estimates how many markers have each outcome, from the server's statistics of each partition.
+// In SQLite, and before the server has collected statistics, the result is empty.
 func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error) {
 	all := map[store.Outcome]int64{}
 	if s.db.Postgres == nil {
@@ -194,8 +192,8 @@ func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, er
 	return all, s.db.Answer("sample of outcomes", err)
 }
 
-// sample reads with one statement. In PostgreSQL it uses a transaction with a server-side
-// limit. In SQLite a transaction would wait for writers.
+// sample runs one query. In PostgreSQL it runs in a transaction with a time limit of the server. In SQLite it
+// runs without a transaction, which would have to wait for writers.
 func sample(ctx context.Context, s *database.DB, query string, each func(*sql.Rows) error, args ...any) error {
 	if s.Postgres == nil {
 		ctx, cancel := context.WithTimeout(ctx, sampleRuns)

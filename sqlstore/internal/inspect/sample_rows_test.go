@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waiting is a driver of a database with this many waiting rows of two consumers. It counts up
-// to the requested limit.
+// waiting is a driver for a database with waiting rows of the consumers billing and audit. It counts up to the
+// requested limit.
 type waiting struct {
 	mute.Conn
 	billing, audit int64
@@ -45,7 +45,7 @@ func (w *waiting) QueryContext(_ context.Context, query string, _ []driver.Named
 	return &counts{all: [][]driver.Value{{[]byte("billing"), billing, int64(60_000_000), nil, int64(2)}, {[]byte("audit"), min(w.audit, most-billing), int64(-5), int64(30_000_000), int64(0)}}}, err
 }
 
-// counts is the result of a query.
+// counts is the result of a query for counts.
 type counts struct{ all [][]driver.Value }
 
 func (c *counts) Columns() []string { return make([]string, 5) }
@@ -67,7 +67,7 @@ func TestMoreRowsThanAreCounted(t *testing.T) {
 			name           string
 			billing, audit int64
 			atLeast        bool
-			rows           int64 // rows of consumer billing
+			rows           int64 // number of rows of consumer billing
 		}{
 			{"fewer", 3, 4, false, 3},
 			{"as_many", int64(most) - 4, 4, false, int64(most) - 4},

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// statements contains the SQL files of package sqlstore.
+// statements are the SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// slow is a database that needs this time for a row, and stops after 50 ms.
+// slow simulates a database that takes the time aRow for each row and stops after 50 ms.
 func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)
@@ -39,7 +39,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		aRow  time.Duration
-		asked [3][]int // the limits that three samples requested
+		asked [3][]int // limits that the three samples requested
 		fails bool
 	}{
 		{"trap_T81_K4_all_where_it_is_fast", time.Microsecond, [3][]int{{10_000}, {10_000}, {10_000}}, false},
@@ -93,7 +93,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 			}
 			ask(1, 100*time.Microsecond)
 			ask(quickSamples, time.Microsecond)
-			ask(1, 50*time.Microsecond) // fast enough, but not for five times as many
+			ask(1, 50*time.Microsecond) // fast enough for this limit, but not for five times as many rows
 			asked = nil
 			ask(quickSamples+1, time.Microsecond)
 			if slices.Max(asked) != 400 {

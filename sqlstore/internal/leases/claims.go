@@ -1,4 +1,4 @@
-// Package leases claims rows of the inbox for a time and ends these claims.
+// Package leases claims inbox rows for a limited time, and ends these claims.
 package leases
 
 import (
@@ -23,25 +23,23 @@ import (
 type Store struct {
 	db    *database.DB
 	mu    sync.Mutex
-	ahead time.Time // when cutAhead examines all rows again; guarded by mu
+	ahead time.Time // time of the next search of cutAhead in all rows; guarded by mu
 }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// How often the store looks for rows that were written while the database's clock was ahead.
-// The search reads all rows that are due later, so it may use at most one part in aheadShare
-// of the time.
+// aheadEvery is the shortest interval of searches for rows that were written while the database's clock was
+// ahead. A search reads all rows that wait. So searches may use at most one part in aheadShare of the time.
 const (
 	aheadEvery = 30 * time.Second
 	aheadShare = 200
 )
 
-// cutAhead shortens the waits of rows that were written while the database's clock was ahead:
-// of all rows every half minute, or at once of the rows named in o. cutAhead is not part of the
-// claiming statement, because the index of that statement does not contain the time of the
-// change. An error does not prevent the claim: due rows are found anyway, and the next search
-// is delayed by the duration of this one.
+// cutAhead shortens the waits of rows that were written while the database's clock was ahead. It examines all
+// rows every half minute, and the rows in o.Numbers at once. A separate statement does this, because the index
+// of the claiming statement does not contain the time of the change. An error does not prevent the claim,
+// because rows whose wait has ended are found without cutAhead.
 func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -57,7 +55,7 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 		s.mu.Lock()
 		s.ahead = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
 		if err == nil && rows >= inbox.MostAhead {
-			s.ahead = time.Time{} // the next claim continues
+			s.ahead = time.Time{} // the next claim examines the remaining rows
 		}
 		s.mu.Unlock()
 	}
@@ -66,7 +64,7 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	}
 }
 
-// cutsAhead reports whether a search for such rows is due, and schedules the next one.
+// cutsAhead reports whether it is time for a search in all rows, and sets the time of the next search.
 func (s *Store) cutsAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,21 +82,21 @@ func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time
 	return all, s.db.Answer("start of calls", err)
 }
 
-// errClaimLost means that a claim that a batch was to end is no longer valid.
+// errClaimLost means that a batch must end a claim that is no longer valid.
 var errClaimLost = &database.Error{Doing: "end of claims", Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 
-// claiming contains the operations on claims that differ between dialects.
+// claiming has the operations on claims that differ between the dialects.
 type claiming interface {
 	claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error)
 	held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error)
-	// extend, start and end return the indexes of the claims that are not valid.
+	// extend, start and end return the indexes of the claims that are no longer valid.
 	extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]int, error)
 	start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error)
 	calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
 	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
-	// Look calls stands for each valid claim, in a batch's transaction; done reports that
-	// other code has applied the identity. Close ends the claims there, or returns
+	// Look checks claims in the transaction of a batch, and calls stands for each valid claim. done is true if
+	// other code has already applied the identity. Close ends claims in that transaction, or returns
 	// errClaimLost.
 	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
@@ -123,9 +121,9 @@ func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claime
 	return all, s.db.Answer("claim", err)
 }
 
-// refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer.
-// Claims find rows by a separate column, which anybody who can write the table can change,
-// while an encrypted message is bound to the scope.
+// refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer. A claim finds
+// rows by a separate column for the consumer. Everybody who can write to the table can change that column, but
+// an encrypted message is bound to its scope.
 func refuseForeign(db *database.DB, all []store.Claimed, consumer string) {
 	if db.Crypt.Cipher == nil {
 		return
@@ -181,7 +179,7 @@ func (s *Store) Pending(ctx context.Context, consumer string) (store.Pending, er
 	return p, nil
 }
 
-// claimedNow returns the state after the claim of a row that was read before it.
+// claimedNow returns the new state of a row that was read before its claim.
 func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	if suspect {
 		r.Started = max(r.Started, 1)
@@ -191,7 +189,7 @@ func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	return r
 }
 
-// lostOf returns the indexes below n that are not in stand.
+// lostOf returns the indexes below n that are missing in stand.
 func lostOf(n int, stand []int) (lost []int) {
 	stands := make([]bool, n)
 	for _, i := range stand {
@@ -205,10 +203,10 @@ func lostOf(n int, stand []int) (lost []int) {
 	return lost
 }
 
-// withoutOver ends claims whose markers do not wait for their rows, and returns the others. No
-// regular end of such a claim would be accepted, and its row would be claimed forever.
-// withoutOver checks suspect claims only, because such a row becomes suspect with its second
-// claim; so other claims cost no more.
+// withoutOver ends claims of rows that are already finished according to their markers, and returns the other
+// claims. The store would not accept the regular end of such a claim, so the row would be claimed again and
+// again. withoutOver checks only suspect claims: such a row becomes suspect with its second claim. So other
+// claims need no check.
 func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {
@@ -226,7 +224,7 @@ func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]s
 	return kept, nil
 }
 
-// endIfOver ends a claim if the marker does not wait for its row, and reports whether it did.
+// endIfOver ends a claim if its row is already finished according to the marker. over is true in this case.
 func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool, err error) {
 	db, err = daily.OfRow(ctx, db, c.Number)
 	if err != nil {
@@ -256,7 +254,7 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})
 	})
 	if errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) {
-		return false, nil // the row was changed meanwhile, or a newer release wrote it: ending the claim will report that
+		return false, nil // the row was changed meanwhile, or a newer release wrote it; the regular end of the claim reports that
 	}
 	return over, err
 }

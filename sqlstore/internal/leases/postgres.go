@@ -49,7 +49,7 @@ func (postgresClaims) held(ctx context.Context, s *database.DB, consumer string,
 	return readClaimed(ctx, s, t, s.SQL.Held, true, []byte(consumer), int64(t))
 }
 
-// readClaimed reads rows that are claimed with the token.
+// readClaimed reads the rows that a query has claimed with the token.
 func readClaimed(ctx context.Context, db *database.DB, t store.Token, query string, args ...any) ([]store.Claimed, error) {
 	return database.List(ctx, db.Pool, query, func(rows *sql.Rows) (c store.Claimed, err error) {
 		var left int64
@@ -84,7 +84,7 @@ func (postgresClaims) end(ctx context.Context, s *database.DB, endings []store.C
 	return lost, err
 }
 
-// endedClaims ends claims, and returns the indexes of those that are not valid.
+// endedClaims ends claims, and returns the indexes of the claims that are no longer valid.
 func endedClaims(ctx context.Context, s *database.DB, in database.Queryer, endings []store.ClaimEnding) ([]int, error) {
 	stood, err := database.Indexes(ctx, in, s.Postgres.EndClaims, sqlform.EndingsArgument(s.Crypt, endings))
 	if err != nil {
@@ -125,7 +125,7 @@ func (postgresClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, end
 	return stepClaims(ctx, s, tx, endings)
 }
 
-// stepClaims writes the steps of claims that ended in tx.
+// stepClaims writes the steps of the claims that were ended in tx.
 func stepClaims(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	argument, err := sqlform.StepsArgument(s.Crypt, endings)
 	if argument == "" {
@@ -135,7 +135,7 @@ func stepClaims(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store
 	return err
 }
 
-// withSteps returns the endings with steps, without the lost ones.
+// withSteps returns the endings that have steps, except those of lost claims.
 func withSteps(endings []store.ClaimEnding, lost []int) (all []store.ClaimEnding) {
 	for i := range endings {
 		if len(lost) > 0 && lost[0] == i {

@@ -31,11 +31,12 @@ func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Cl
 	return all, err
 }
 
-// sqliteClaims handles claims one by one, in a transaction with the writer's slot. No
-// statement is a round trip.
+// sqliteClaims handles claims one by one, in a transaction with the writer's slot. None of its statements is a
+// round trip.
 type sqliteClaims struct{}
 
-// claimable is a due row. suspect and blocked are as in store.Claimed.
+// claimable is a row that can be claimed now. suspect and blocked have the meaning of the fields in
+// store.Claimed.
 type claimable struct {
 	row     store.StoredRow
 	suspect bool
@@ -68,8 +69,8 @@ func (sqliteClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOpti
 	return all, err
 }
 
-// mayBeDue checks for waiting rows without the writer's slot, which other transactions need,
-// because an inbox is usually empty.
+// mayBeDue checks whether rows wait. It does not take the writer's slot, which other transactions need:
+// usually the inbox is empty.
 func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error) {
 	if err := s.File.Check(); err != nil {
 		return false, err
@@ -79,8 +80,8 @@ func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error
 	return some, err
 }
 
-// dueRows returns the due rows, the longest due first. dueRows stops one row after their bodies
-// exceed the limit of the claim.
+// dueRows returns the rows that can be claimed now, ordered by their waiting time. It stops after the row with
+// which the bodies exceed the limit of the claim.
 func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -111,8 +112,8 @@ func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t
 	}, true, []byte(consumer), int64(t))
 }
 
-// extend only checks the claims while a batch of this store is open: the batch has the
-// writer's slot, so that no other process can claim the rows.
+// extend only checks the claims while a batch of this store is open. The batch has the writer's slot, so no
+// other process can claim the rows.
 func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (lost []int, err error) {
 	if !writerIsFree(ctx, s) {
 		for i, c := range claims {
@@ -131,10 +132,10 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 	})
 }
 
-// shortWrite is longer than any write except a batch takes.
+// shortWrite is longer than any write of the store, except a batch.
 const shortWrite = 100 * time.Millisecond
 
-// writerIsFree waits briefly for the writer's slot, and reports whether no batch holds it.
+// writerIsFree waits briefly for the writer's slot, and reports whether it got the slot.
 func writerIsFree(ctx context.Context, db *database.DB) bool {
 	ctx, cancel := context.WithTimeout(ctx, shortWrite)
 	defer cancel()
@@ -161,8 +162,8 @@ func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.Cla
 	})
 }
 
-// each calls do for each of n claims in one transaction, and returns the indexes of those that
-// are not valid. do reports whether a claim is valid.
+// each calls do for n claims, in one transaction. do reports whether a claim is valid. each returns the
+// indexes of the claims that are not valid.
 func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		lost = nil
@@ -180,7 +181,7 @@ func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int
 	return lost, err
 }
 
-// endClaim ends a valid claim and its marker, and reports whether the claim was valid.
+// endClaim ends a claim and its marker if the claim is valid. stood reports whether the claim was valid.
 func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (stood bool, err error) {
 	a := sqlform.EndingOf(db.Crypt, e)
 	stood, err = database.ChangedIn(ctx, tx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
@@ -233,7 +234,7 @@ func (sqliteClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims
 func (sqliteClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {
 	for i := range endings {
 		one := endings[i]
-		one.Call = store.CallNone // a batch has no calls
+		one.Call = store.CallNone // a batch makes no calls
 		stood, err := endClaim(ctx, s, tx, &one)
 		if err != nil {
 			return err

@@ -13,17 +13,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lists runs statements with lists of marks in a transaction.
+// Lists runs statements with lists of marks in a transaction. A mark is the request to write a marker.
 type Lists struct {
 	DB *database.DB
 	Tx *sql.Tx
-	// Own: tx is a transaction of the store's own database, so that prepared statements can be
-	// used.
+	// Own is true if Tx is a transaction of the store itself. Then Lists can use prepared statements.
 	Own bool
 }
 
-// Chunks splits a list for the statements: into the prepared lengths, or else into as few
-// pieces as possible.
+// Chunks splits a list for the statements. With prepared statements, the parts have the prepared lengths.
+// Otherwise there are as few parts as possible.
 func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	if !l.Own || l.DB.Prepared.ByLength.Load() == nil {
 		return l.DB.Dialect.Chunks(of)
@@ -40,8 +39,8 @@ func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	}
 }
 
-// query runs a statement with tuples of width values, which flat contains one after the other.
-// more are further arguments.
+// query runs a statement with a list of tuples. A tuple has width values, and flat has the values of all
+// tuples one after the other. more are further arguments.
 func (l Lists) query(ctx context.Context, statement string, width int, flat []any, more ...any) (*sql.Rows, error) {
 	if prepared := l.DB.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
 		return l.Tx.StmtContext(ctx, prepared).QueryContext(ctx, append(flat, more...)...)
@@ -50,9 +49,9 @@ func (l Lists) query(ctx context.Context, statement string, width int, flat []an
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }
 
-// Judged returns the verdict for a mark in a table with daily partitions. there is the marker of
-// the mark's identity, or the zero value if there is no marker. Judged sets the key of the mark to
-// the key under which the marker is stored.
+// Judged returns the verdict for a mark in a table with daily partitions. there is the existing marker of the
+// same identity, or the zero value if there is none. Judged sets the key of the mark to the key of the
+// existing marker.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
@@ -66,8 +65,8 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 
 var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel retention run as the owner of the tables, and read its output")
 
-// setAside writes marks whose ids belong to none of the daily partitions, and which only record an
-// outcome: their messages are not applied.
+// setAside writes markers whose ids belong to no daily partition. These markers only record an outcome: their
+// messages are not applied.
 func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {
@@ -82,7 +81,7 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	if err := l.Insert(ctx, l.DB.Days.SQL.Aside, marks, outside, verdicts); err != nil {
 		return err
 	}
-	var met []int // marked already by this batch, or by a batch that was faster
+	var met []int // markers that this batch, or a faster batch, has written already
 	for _, i := range outside {
 		if verdicts[i].Kind == store.Fresh {
 			marks[i].SetAside()
@@ -96,10 +95,11 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	return l.judge(ctx, marks, nil, met, verdicts)
 }
 
-// scopesAtOnce is how many scopes one statement reads; most batches have one.
+// scopesAtOnce is how many scopes one statement reads. Most batches have one scope.
 const scopesAtOnce = 1000
 
-// lows returns the low-water marks of the scopes of the marks that need them, by scope.
+// lows returns, by scope, the times up to which markers were removed. It reads them only for marks that need
+// such a time.
 func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
@@ -126,9 +126,9 @@ func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 	}, args...)
 }
 
-// JudgeAges changes the verdicts of fresh marks that are older than the kept markers. JudgeAges
-// must follow the marking statement: that one may have waited for a reaper to commit, and a
-// statement that began earlier would not see the new low-water mark.
+// JudgeAges changes the verdicts of new messages that are older than the retention of markers. JudgeAges must
+// run after the statement that writes the markers. That statement may have waited for the commit of a process
+// that removed markers, and a statement that began earlier would not see that commit.
 func (l Lists) JudgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	lows, err := l.lows(ctx, marks)
 	if err == nil {

@@ -33,7 +33,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen sets the verdicts of the marks of a chunk that have a marker, outside of a transaction.
+// seen looks up the markers of some marks outside of a transaction, and sets the verdicts of the marks that
+// have one.
 func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil
@@ -74,8 +75,8 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 	return m, true, nil
 }
 
-// Preview implements admin.Previewer. Preview returns semel.ErrUnsupported if the consumer also
-// marks in a table of the user.
+// Preview implements admin.Previewer. Preview returns semel.ErrUnsupported if the consumer also writes its
+// markers to a table of the user.
 func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if !s.db.MarksAlone() {
 		return nil, fmt.Errorf("sqlstore: the rows of an adopted table are found only by marking: %w", semel.ErrUnsupported)
@@ -107,7 +108,7 @@ func preview(ctx context.Context, s *database.DB, consumer string, generation in
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return nil, err
 			}
-			numbers[all[i].Source] = number // 0: the source has no markers yet
+			numbers[all[i].Source] = number // 0 means that the source has no markers yet
 		}
 		if plain[i].Scope = number; number > 0 {
 			known = append(known, i)

@@ -1,4 +1,5 @@
-// Package marking writes and reads markers, and assigns numbers to the scopes of identities.
+// Package marking writes and reads markers. It also assigns a number to each scope (consumer, source and
+// generation) of identities.
 package marking
 
 import (
@@ -11,14 +12,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements admin.Interner, admin.MarkerReader, admin.Previewer, and the methods of
-// store.CallerTx that need no messages.
+// Store implements admin.Interner, admin.MarkerReader, admin.Previewer, and the methods of store.CallerTx that
+// need no messages.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Trim removes the markers that tx wrote for the marks with the indexes in back.
+// Trim removes the markers that tx wrote for the marks whose indexes are in back.
 func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
 	if len(back) == 0 {
 		return nil
@@ -36,9 +37,8 @@ func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark
 	return nil
 }
 
-// MarkIn implements store.CallerTx. In SQLite a transaction that has read before it marks,
-// without writing first, may fail with store.ClassContended. Begin such a transaction with a
-// write.
+// MarkIn implements store.CallerTx. In SQLite MarkIn may fail with store.ClassContended in a transaction that
+// has read but not written before. So begin such a transaction with a write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	if err := s.db.File.Check(); err != nil {
 		return nil, err
@@ -60,12 +60,11 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]s
 	return answers, nil
 }
 
-// Mark writes the marks sorted by identity, so that batches cannot deadlock, and of equal ones
-// the first. Then it reads the markers that existed already. Mark needs two statements, because
-// the first one does not see a marker that was committed after it began.
+// Mark writes the markers sorted by identity, so that two batches cannot deadlock. Of equal marks it writes
+// the first. Then it reads the markers that existed already. These are two statements, because a statement
+// does not see a marker that was committed after the statement began.
 //
-// former are the previous identities of the marks. more are further arguments of the first
-// statement.
+// former has the previous identities of the marks. more are further arguments of the first statement.
 func (l Lists) Mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	var seen []int
@@ -110,7 +109,7 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return flat
 }
 
-// Insert writes the marks of a chunk, and sets the verdicts of those it wrote to fresh.
+// Insert writes the markers of some marks. It sets the verdict of each marker that it wrote to fresh.
 func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
 	rows, err := l.query(ctx, statement, 6, markColumns(l.DB.Crypt, marks, chunk), more...)
 	if err != nil {
@@ -149,7 +148,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 	return written, rows.Err()
 }
 
-// judge sets the verdicts of marks that have a marker already.
+// judge sets the verdicts of the marks whose marker existed already.
 func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
 	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judged(l.DB.Crypt, marks, chunk))
 	if err != nil {
@@ -161,7 +160,7 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		if err != nil {
 			return err
 		}
-		if verdicts[i].Kind == store.Fresh { // only its row was requested
+		if verdicts[i].Kind == store.Fresh { // judge was asked only for the row of this mark
 			former.Knows(i, there.Known)
 			continue
 		}
@@ -173,8 +172,8 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// judged returns the arguments of Judge for the marks of a chunk. A mark is repeated for each
-// form that a conflict's key may have.
+// judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have
+// several forms, the mark is repeated for each form.
 func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
 	var room [4][]byte
@@ -187,7 +186,7 @@ func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return args
 }
 
-// scanJudged reads a row of Judge: the index of a mark, and its marker. The result is valid
+// scanJudged reads a row of the statement Judge: the index of a mark, and its marker. The marker is valid
 // until the next row is read.
 func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 	var sum sql.RawBytes
@@ -196,7 +195,7 @@ func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 	return i, there, err
 }
 
-// verdict returns the verdict for a mark with this marker.
+// verdict returns the verdict for a mark whose marker exists.
 func verdict(db *database.DB, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	if db.Days == nil {
 		return there.Verdict(db.Crypt, m), nil

@@ -19,8 +19,8 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements admin.Interner. With PostgreSQL, one statement reads all scopes that are
-// not cached, and the missing ones are written in one transaction.
+// Scopes implements admin.Interner. In PostgreSQL one statement reads all scopes that are not cached, and one
+// transaction writes the missing scopes.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
 	if missing := unnumbered(numbers); len(missing) > 0 {
@@ -32,7 +32,7 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 	return numbers, nil
 }
 
-// unnumbered returns the indexes of the unknown numbers. No scope has the number 0.
+// unnumbered returns the indexes of the sources whose number is not known. No scope has the number 0.
 func unnumbered(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
@@ -57,15 +57,15 @@ func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string
 	return n, nil
 }
 
-// admits returns an error if a scope must not be created.
+// admits returns an error if the store must not create a scope.
 func admits(db *database.DB, key database.Scope) error {
 	if err := db.Foreign.Admit(key.Consumer, key.Source, key.Generation); err != nil {
 		return err
 	}
-	return db.File.Check() // a new connection would create an empty file
+	return db.File.Check() // without this check, a new connection would create an empty file
 }
 
-// intern finds the unknown numbers, and writes missing scopes.
+// intern fills in the numbers that are not known, and writes the missing scopes.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
 	for _, i := range unnumbered(numbers) {
 		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
@@ -94,7 +94,7 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 	})
 }
 
-// newScopes writes the scopes before any is read, because a transaction that reads first could
+// newScopes writes the missing scopes before any scope is read, because a transaction that reads first may
 // fail when it writes.
 func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string, sources []string, generation int64, missing []int) error {
 	if db.Postgres != nil {
@@ -109,7 +109,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 	return nil
 }
 
-// findScopes sets the numbers of the scopes that exist.
+// findScopes fills in the numbers of the scopes that exist.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
 	missing := unnumbered(numbers)
 	if s.Postgres != nil {
@@ -132,7 +132,7 @@ func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consum
 	return nil
 }
 
-// sourcesOf returns some of the sources as a PostgreSQL array.
+// sourcesOf returns a selection of the sources as a PostgreSQL array.
 func sourcesOf(sources []string, some []int) any {
 	column := make([][]byte, len(some))
 	for at, i := range some {
@@ -141,7 +141,7 @@ func sourcesOf(sources []string, some []int) any {
 	return database.Array(column)
 }
 
-// internIn writes before it reads, because a transaction that reads first could fail when it
+// internIn writes a scope before it reads its number, because a transaction that reads first may fail when it
 // writes.
 func internIn(ctx context.Context, db *database.DB, tx *sql.Tx, key database.Scope) (n int64, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.NewScope, key.Args()...); err != nil {

@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// Conn is a driver that opens transactions and rejects statements. Like those of most drivers,
-// its connections do not expose their state.
+// Conn is a driver that opens transactions and rejects statements. Its connections do not show their state,
+// like those of most drivers.
 type Conn struct{}
 
 func (Conn) Connect(context.Context) (driver.Conn, error)                 { return Conn{}, nil }

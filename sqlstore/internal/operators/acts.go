@@ -1,5 +1,5 @@
-// Package operators carries out operators' changes to rows of the inbox. Each change of up to 500
-// rows is one transaction, which also writes the audit records of the change.
+// Package operators makes the changes of operators to inbox rows. Each change of up to 500 rows is one
+// transaction, which also writes the audit records of the change.
 package operators
 
 import (
@@ -19,31 +19,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store implements the operators' changes of store.Inbox and of package admin.
+// Store implements the operators' changes in store.Inbox and in package admin.
 type Store struct{ db *database.DB }
 
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostActed is the maximum number of rows that a command changes in one transaction.
+// mostActed is the largest number of rows that a command changes in one transaction.
 const mostActed = 500
 
-// acting is an operator's change to any number of rows. Each statement of a transaction is for all of its rows.
+// acting is an operator's change of any number of rows. Each statement of a transaction changes all rows of
+// the transaction.
 type acting struct {
-	verb string // for errors
+	verb string // the name of the change in errors
 	act  store.Act
 	rows []store.RowRevision
-	// result is written to the audit record of each row; the default is "done".
+	// result is written to the audit record of each row. The default is "done".
 	result string
-	// errs has an error, or nil, for each row.
+	// errs has an error or nil for each row.
 	errs []error
-	// judge returns why the command must not change a row.
+	// judge returns an error if the command must not change a row.
 	judge func(*actedRow) error
-	// change writes the rows that judge allows.
+	// change writes the rows for which judge returned nil.
 	change func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error
 }
 
-// none returns this error for each row.
+// none returns a list with err for each row.
 func (a *acting) none(err error) []error {
 	errs := make([]error, len(a.rows))
 	for i := range errs {
@@ -52,7 +53,7 @@ func (a *acting) none(err error) []error {
 	return errs
 }
 
-// carry carries out an operator's change and returns an error, or nil, for each row.
+// carry makes an operator's change, and returns an error or nil for each row.
 func (a *acting) carry(ctx context.Context, s *database.DB) []error {
 	a.errs = make([]error, len(a.rows))
 	stores, err := daily.OfRows(ctx, s, a.rows)
@@ -67,7 +68,7 @@ func (a *acting) carry(ctx context.Context, s *database.DB) []error {
 	return a.errs
 }
 
-// fail sets err for the rows at these places that judge has not rejected.
+// fail sets err for those of these rows that have no error yet.
 func (a *acting) fail(places []int, err error) {
 	for _, i := range places {
 		if a.errs[i] == nil {
@@ -76,8 +77,8 @@ func (a *acting) fail(places []int, err error) {
 	}
 }
 
-// some changes the rows at these places in one transaction. If the transaction fails because of one
-// of them, some acts on each half, so that one row cannot keep the others from being changed.
+// some changes the rows at these places in one transaction. If the transaction fails because of one row, some
+// tries each half of the rows separately. So one row cannot prevent the change of the others.
 func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
 	t := &actsTogether{acting: a, store: s, places: places}
 	err := s.Write(ctx, func(tx *sql.Tx) error { return t.run(ctx, tx) })
@@ -99,21 +100,21 @@ func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
 	}
 }
 
-// actsTogether is one transaction of an acting.
+// actsTogether is one transaction of an operator's change.
 type actsTogether struct {
 	*acting
 	store  *database.DB
 	places []int
-	// began reports that the transaction had begun, so that an error may be of one row.
+	// began is true after the transaction has begun. An error after that may be caused by a single row.
 	began bool
-	// twins are places of rows whose identity an earlier row of the transaction has. They are judged after
-	// its commit. busy are places of rows that are locked or do not exist. Each is acted on alone, so that
-	// a transaction that waits for a lock holds no other.
+	// twins are places of rows that have the same identity as an earlier row of the transaction. They are
+	// changed after the commit. busy are places of rows that are locked or do not exist. Each busy row gets a
+	// transaction of its own, so that a transaction that waits for a lock holds no other lock.
 	twins, busy []int
 }
 
-// mayBeOfOne reports whether an error may be of one of the rows, so that the others can be changed
-// without it. After a COMMIT with an unknown outcome nothing is tried again.
+// mayBeOfOne reports whether a single row may have caused an error, so that the other rows can be changed
+// without that row. After a COMMIT with an unknown outcome the result is false, and nothing is tried again.
 func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
 	var unknown *database.UnknownError
 	if !t.began || ctx.Err() != nil || errors.As(err, &unknown) {
@@ -122,7 +123,7 @@ func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
 	return t.store.Classify(err) != store.ClassDown || t.store.Dialect.Coded(err)
 }
 
-// run judges the rows, changes those that the command may change, and writes the audit records.
+// run checks the rows, changes those that the command may change, and writes the audit records.
 func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	t.began, t.twins, t.busy = true, nil, nil
 	found, err := lookAll(ctx, t.store, tx, t.numbers(), len(t.places) > 1)
@@ -154,7 +155,7 @@ func (t *actsTogether) numbers() []int64 {
 	return all
 }
 
-// chosen returns the rows that are judged in this transaction, and says why the others are not.
+// chosen returns the rows that this transaction changes. For the other rows it stores the reason.
 func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	type identity struct {
 		scope int64
@@ -185,7 +186,7 @@ func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	return rows
 }
 
-// ActedRows returns the argument of statements about acts for these rows.
+// ActedRows returns these rows as the argument of statements about operators' changes.
 func ActedRows(rows ...*actedRow) string {
 	all := make([]database.ActedArg, len(rows))
 	for k, r := range rows {
@@ -194,7 +195,7 @@ func ActedRows(rows ...*actedRow) string {
 	return sqlform.JSON(all)
 }
 
-// turn is the new content of a row's marker.
+// turn is a change of a row's marker.
 type turn struct {
 	row *actedRow
 	to  sqlform.Marker
@@ -210,8 +211,8 @@ type turnArg struct {
 	SeenSum     *string `json:"seen_sum"`
 }
 
-// turnMarkers changes the markers of rows. turnMarkers skips a marker that belongs to another
-// row, or whose content is applied.
+// turnMarkers changes the markers of rows. It leaves a marker unchanged that belongs to another row, or whose
+// content was applied.
 func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn) error {
 	var all []turnArg
 	var numbers []int64
@@ -228,7 +229,7 @@ func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn
 	return changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), db.SQL.TurnMarkers, sqlform.JSON(all))
 }
 
-// hexOf encodes a sum for turn markers; nil means NULL.
+// hexOf encodes a fingerprint in hexadecimal form; nil becomes NULL.
 func hexOf(sum []byte) *string {
 	if sum == nil {
 		return nil
@@ -237,8 +238,8 @@ func hexOf(sum []byte) *string {
 	return &text
 }
 
-// changeAll runs a statement that changes one row of a table for each of these rows of the inbox. If it
-// changes fewer, the error is otherwise, with the numbers.
+// changeAll runs a statement that must change one row of a table for each of these inbox rows. If it changes
+// fewer rows, the error wraps otherwise and has the numbers.
 func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -256,13 +257,13 @@ func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error
 	return errors.Join(otherwise, err)
 }
 
-// setAll changes rows unless they were changed since they were read.
+// setAll changes rows. It returns semel.ErrChanged if a row was changed since it was read.
 func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
 	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }
 
-// setGrouped is setAll with an argument that arg returns for each row. setGrouped runs the statement once for
-// each value.
+// setGrouped is setAll with an argument that differs by row: arg returns it. The statement runs once for each
+// value of the argument.
 func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
 	groups := map[string][]*actedRow{}
 	for _, r := range rows {
@@ -276,7 +277,7 @@ func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement str
 	return nil
 }
 
-// turnAll changes the markers of rows to this outcome, with the rows' contents.
+// turnAll gives the markers of rows this outcome, with the fingerprints of the rows' content.
 func turnAll(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, to store.Outcome) error {
 	turns := make([]turn, len(rows))
 	for k, r := range rows {

@@ -23,8 +23,7 @@ func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (drive
 	return nil, errRefused
 }
 
-// semel.ErrChanged would be wrong here: the operator would look for a change of the row and
-// find none.
+// With semel.ErrChanged, an operator would look for a change of the row although nobody changed the row.
 func TestAFailedStatementIsNotReportedAsErrChanged(t *testing.T) {
 	db := sql.OpenDB(refusing{})
 	defer func() { _ = db.Close() }()

@@ -45,7 +45,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 			return err
 		}
 		if body == nil {
-			body = []byte{} // NULL would mean a removed body
+			body = []byte{} // NULL would mean that the body was removed
 		}
 		before, after, secret, err := db.Crypt.EditSums(number, was, body)
 		if err != nil {
@@ -96,8 +96,8 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// enclosed contains the columns that say whether a row's body is encrypted, and to which row the
-// encryption is bound.
+// enclosed has the columns that say whether a row's body is encrypted, and to which identity the encryption is
+// bound.
 type enclosed struct{ key, long, consumer, source, envelope []byte }
 
 func (e *enclosed) of() semel.Key {
@@ -113,7 +113,8 @@ func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
-// ForgetEdits removes the data of edits that SQLite does not remove together with their rows.
+// ForgetEdits removes the records of edits whose rows were removed. Only SQLite needs this; PostgreSQL removes
+// these records together with the rows.
 func ForgetEdits(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.SQLite == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// caused is a row that a message caused.
+// caused is a row that a certain message caused.
 type caused struct {
 	calls.Sent
 	number, revision int64
@@ -24,7 +24,7 @@ type caused struct {
 // Emit implements admin.Emitter.
 func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	db := s.db
-	if db.Days != nil { // db has the markers of the causing consumer, not of senders
+	if db.Days != nil { // db has the markers of the causing consumer; the caused rows belong to other consumers
 		db = db.Days.DB
 	}
 	if len(o.Causes) == 0 {
@@ -41,7 +41,7 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	return all, db.Answer("emit", err)
 }
 
-// causedBy returns the rows that these causes caused, by number.
+// causedBy returns the rows that the given causes caused, ordered by number.
 func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []caused, err error) {
 	each := make([]int, len(causes))
 	for i := range each {
@@ -76,8 +76,7 @@ func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, er
 	}, args...)
 }
 
-// emit makes a row due again, if it was not changed since it was read and its marker is
-// Applied.
+// emit schedules a row to run again, if its marker is Applied and the row was not changed since it was read.
 func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error) {
 	db, err := daily.OfRow(ctx, db, c.number)
 	if err != nil {
@@ -99,7 +98,7 @@ func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error
 	})
 	switch {
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrState), err == nil && left:
-		return admin.Emitted{Left: 1}, nil // another process has sent it again, or an operator has acted on it
+		return admin.Emitted{Left: 1}, nil // another process has sent it again, or an operator has changed the row
 	case err != nil:
 		return admin.Emitted{}, err
 	}

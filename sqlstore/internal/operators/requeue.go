@@ -25,7 +25,7 @@ func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevis
 	return again(ctx, s.db, "release", store.RowReleased, a, rows)
 }
 
-// again makes rows due now.
+// again schedules rows to run now.
 func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
 		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
@@ -46,7 +46,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 	return of.carry(ctx, db)
 }
 
-// stored converts the row for the rules about operators' changes.
+// stored converts the row for functions of package admin that check operators' changes.
 func (r *actedRow) stored() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
 		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
@@ -78,7 +78,7 @@ func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) e
 		if reason := admin.ReopenedReason(r.reason); reason != r.reason {
 			return string(reason)
 		}
-		return "" // it keeps its reason
+		return "" // the row keeps its reason
 	})
 	if err != nil {
 		return err
@@ -86,25 +86,24 @@ func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) e
 	return turnAll(ctx, s, tx, rows, store.Parked)
 }
 
-// errNoMarker is returned for a row whose identity has no marker, so that it must not be
-// processed.
+// errNoMarker is the error for a row whose identity has no marker, so that the row must not be processed.
 var errNoMarker = fmt.Errorf("it has no marker, so the outcome of its identity is unknown: %w", semel.ErrConflict)
 
 func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
 
-// waits reports whether a row waits and owns a waiting marker.
+// waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
 func (r *actedRow) waits() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }
 
-// formerConflict reports whether a row is a conflict with a previous identity. Its own
-// identity was never marked, so it may have no marker.
+// formerConflict reports whether a row is a conflict with a previous identity. Such a row may have no marker,
+// because no marker was written for its own identity.
 func (r *actedRow) formerConflict() bool {
 	return len(r.conflict) > 0 && r.reason == reasonname.FormerConflict
 }
 
-// mayTakeMarker returns an error if the row must not own a waiting marker, because of the
-// given other rows of its identity; see admin.MayRun.
+// mayTakeMarker returns an error if the row must not get a waiting marker because of the other rows of its
+// identity; see admin.MayRun.
 func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	if r.waits() {
 		return nil
@@ -118,7 +117,7 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers makes the markers wait for these rows; mayTakeMarker must have allowed that.
+// takeMarkers gives these rows waiting markers. mayTakeMarker must have allowed that for each row.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {
@@ -128,7 +127,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 		case r.Marked:
 			marked = append(marked, r)
 		default:
-			bare = append(bare, r) // no lock prevents others from marking it
+			bare = append(bare, r) // no lock prevents other transactions from writing a marker
 		}
 	}
 	if len(marked) > 0 {
@@ -168,7 +167,7 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	return of.carry(ctx, s.db)
 }
 
-// discard closes rows and their markers, and unblocks the next rows of their lines.
+// discard closes rows and their markers, and unblocks the next rows in their lanes.
 func discard(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, s.SQL.DiscardRows); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 			return err
 		}
 		if found == admin.ResolvedDone {
-			return r.mayTakeMarker(nil) // the effect exists, whatever the state of the other rows
+			return r.mayTakeMarker(nil) // the effect exists, so the state of the other rows makes no difference
 		}
 		return r.mayTakeMarker(r.Others)
 	}
@@ -46,7 +46,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 	return of.carry(ctx, s.db)
 }
 
-// complete ends rows whose effects exist, and their markers, which must belong to the rows.
+// complete ends rows whose effects exist, and the markers of these rows. The markers must belong to the rows.
 func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, db.SQL.CompleteRows); err != nil {
 		return err
@@ -57,7 +57,7 @@ func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow
 	return ordering.LeaveLines(ctx, db, tx, firstOfLines(rows))
 }
 
-// callAnew makes rows due as if no call had been made for them.
+// callAnew schedules rows to run as if no call had been made for them.
 func callAnew(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, db.SQL.RequeueRows, string(store.StateFailedRetryable)); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	}
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
-		// First shorten the wait of rows that were dated in the future.
+		// A row that was written while the clock was ahead may wait too long, so shorten its wait first.
 		if _, _, err := inbox.CutAhead(ctx, s.db, sqlform.JSON(database.NumbersSeen(some))); err != nil {
 			return of.none(s.db.Answer("skip", err))
 		}

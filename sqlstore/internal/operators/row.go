@@ -14,34 +14,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// actedRow is a row as read by an operator's act.
+// actedRow is an inbox row that an operator's command has read.
 type actedRow struct {
 	Number, revision, scope int64
 	state                   store.RowState
 	reason                  semel.Reason
-	Outcome                 store.Outcome // outcome of its marker; parked if there is none
+	Outcome                 store.Outcome // outcome of the row's marker; parked if there is no marker
 	version                 int64
 	id, conflict, sum, line []byte
-	// due: the row may be claimed. unknown: a call for it has an unknown outcome. bodiless:
-	// its payload was removed.
+	// due is true if the row can be claimed. unknown is true if a call for the row has an unknown outcome.
+	// bodiless is true if the body was removed.
 	due, unknown, bodiless bool
-	place                  int64 // place in its line, 0 if it is in no line
+	place                  int64 // place in its lane, 0 if the row is in no lane
 	stream                 []byte
-	// Marked reports whether the identity has a marker, and Marker is its content. Others are
-	// the other rows of the identity. Owns reports whether the marker belongs to this row. See
-	// ReadTwins.
+	// Marked is true if the identity has a marker; Marker is the content of that marker. Others are the other
+	// rows of the identity. Owns is true if the marker belongs to this row. ReadTwins sets Owns.
 	Marked bool
 	Marker sqlform.Marker
 	Others []sqlform.Twin
 	Owns   bool
-	// unread is the error if a newer release wrote the row or its marker, so that no act may
-	// change it.
+	// unread is the error if a newer release wrote the row or its marker. Then no command may change the row.
 	unread error
-	// at is the index of the row in the list of a command that changes several rows.
+	// at is the index of the row in the list of rows of the command.
 	at int
 }
 
-// Look reads the row that an operator changes, in the transaction of the change.
+// Look reads a row that an operator changes, in the transaction of the change.
 func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int64) (*actedRow, error) {
 	found, err := lookAll(ctx, db, tx, []int64{number}, false)
 	r := found[number]
@@ -54,8 +52,8 @@ func Look(ctx context.Context, db *database.DB, tx *sql.Tx, number, revision int
 	return r, r.unread
 }
 
-// lookAll locks and reads rows with their markers, in the transaction of a change. lookAll waits for
-// rows that other transactions have locked, or leaves them out if skip is set.
+// lookAll locks and reads rows with their markers, in the transaction of a change. If another transaction has
+// locked a row, lookAll waits, or leaves the row out if skip is true.
 func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, skip bool) (map[int64]*actedRow, error) {
 	all := make(map[int64]*actedRow, len(numbers))
 	busy := ""
@@ -80,8 +78,8 @@ func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, 
 	return all, err
 }
 
-// ReadTwins reads the other rows of the identities, and sets whether each marker belongs to
-// its row (law 16). The rows and their markers must be locked.
+// ReadTwins reads the other rows of the identities. For each row it sets whether the marker belongs to that
+// row (law 16). The rows and their markers must be locked.
 func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow) error {
 	if len(of) == 0 {
 		return nil
@@ -107,8 +105,8 @@ func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow
 	return err
 }
 
-// mayRun returns an error if the row must not be processed because of the given other rows of
-// its identity; see ReadTwins.
+// mayRun returns an error if the row must not be processed because of the other rows of its identity; see
+// ReadTwins.
 func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	said := store.Outcome(0)
 	if r.Marked {
@@ -117,8 +115,8 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// closed returns the new marker of a row that is closed without an effect. A marker that a
-// conflict owned goes back to the row of the first content.
+// closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
+// that has the marker, the marker goes back to the row with the first content.
 func (r *actedRow) closed() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {
@@ -127,12 +125,12 @@ func (r *actedRow) closed() turn {
 	return turn{r, to}
 }
 
-// Set changes a row unless it was changed since it was read.
+// Set changes a row. It returns semel.ErrChanged if the row was changed since it was read.
 func Set(ctx context.Context, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
 	return database.ExecOne(ctx, tx, fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), statement, append(args, r.Number, r.revision)...)
 }
 
-// firstOfLines returns the number of one row of each line that the rows are in.
+// firstOfLines returns one row number for each lane that has any of these rows.
 func firstOfLines(rows []*actedRow) (numbers []int64) {
 	had := map[string]bool{}
 	for _, r := range rows {
@@ -157,7 +155,7 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act,
 	return Acts(ctx, s.db, s.db.SQL.Acts, number, limit)
 }
 
-// Acts returns the audit records that a statement finds, such as those on a row.
+// Acts returns the audit records that a statement finds, for example those of a row.
 func Acts(ctx context.Context, s *database.DB, statement string, of any, limit int) ([]store.Act, error) {
 	acts, err := database.List(ctx, s.Pool, statement, func(rows *sql.Rows) (store.Act, error) {
 		var a store.Act

@@ -13,8 +13,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AllTaken returns an error if some of the streams that were just inserted are missing. Other
-// drivers use it, too.
+// AllTaken returns an error unless taken is equal to all. all is the number of streams that a transaction has
+// just inserted, or that existed already; taken is how many of them it then found. Drivers for other
+// interfaces also use AllTaken.
 func AllTaken(taken, all int) error {
 	if taken == all {
 		return nil
@@ -22,7 +23,7 @@ func AllTaken(taken, all int) error {
 	return &database.Error{Doing: "streams", Class: store.ClassContended, Err: errors.New("a stream could not be written and does not exist: either it was removed at the same time, or a newer transaction wrote it")}
 }
 
-// StreamColumns returns streams as lists: scopes, names and last versions.
+// StreamColumns returns streams as three lists: scopes, names and last versions.
 func StreamColumns(all []*streams.Stream) []any {
 	flat := make([]any, 0, 3*len(all))
 	for _, s := range all {
@@ -31,8 +32,7 @@ func StreamColumns(all []*streams.Stream) []any {
 	return database.Arrays(3, flat)
 }
 
-// streamPrints returns the fingerprints of the streams' last contents as lists: versions and
-// sums.
+// streamPrints returns the fingerprints of the streams' last messages as two lists: versions and sums.
 func streamPrints(db *database.DB, all []*streams.Stream) []any {
 	flat := make([]any, 0, 2*len(all))
 	for _, of := range all {
@@ -42,7 +42,7 @@ func streamPrints(db *database.DB, all []*streams.Stream) []any {
 	return database.Arrays(2, flat)
 }
 
-// BeginStreams inserts streams that have not started.
+// BeginStreams inserts streams that have no row yet.
 func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*streams.Stream) error {
 	if len(begun) == 0 {
 		return nil
@@ -60,8 +60,8 @@ func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*str
 	return nil
 }
 
-// MoveStreams advances streams in the transaction that holds them, and unblocks the rows that
-// waited. MoveStreams reports whether there were any.
+// MoveStreams advances streams in the transaction that has locked them. It unblocks the rows that waited for
+// the new versions; freed is true if there were such rows.
 func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
 	if len(moved) == 0 {
 		return false, nil
@@ -94,7 +94,7 @@ func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*stre
 	return freed, nil
 }
 
-// SkipStream advances a stream over missing versions.
+// SkipStream advances a stream past missing versions.
 func SkipStream(ctx context.Context, db *database.DB, tx *sql.Tx, to *streams.Stream) error {
 	if db.Postgres == nil {
 		_, err := MoveStreams(ctx, db, tx, []*streams.Stream{to})
@@ -123,7 +123,7 @@ func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.Stor
 	return all, s.db.Answer("streams", err)
 }
 
-// BytesOrNull returns the value of a filter; nil, which selects all, if it is empty.
+// BytesOrNull converts the value of a filter. An empty value becomes nil, which selects all.
 func BytesOrNull(s string) []byte {
 	if s == "" {
 		return nil

@@ -50,7 +50,7 @@ func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a sto
 	return order(ctx, s.db, consumer, s.db.SQL.SetLimit, int64(perSecond), a, sqlform.OfLimit(a, consumer, perSecond))
 }
 
-// order writes a setting of a consumer, and writes an audit record.
+// order writes a setting of a consumer, with an audit record.
 func order(ctx context.Context, db *database.DB, consumer, statement string, value any, a, recorded store.Act) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
 		if err := database.ExecOne(ctx, tx, sqlform.ErrControlUnwritten, statement, []byte(consumer), value, sqlform.Plain(a.Who), sqlform.Plain(a.Why)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is the default number of replays to return.
+// mostReplays is the default limit of ReplaysOf.
 const mostReplays = 1000
 
 // NewReplay implements admin.Replays.
@@ -37,7 +37,7 @@ func (s *Store) NewReplay(ctx context.Context, r admin.Replay, t store.Token, le
 	return r.Number, s.db.Answer("new replay", err)
 }
 
-// soleReplay returns an error if the consumer has another open replay in this generation.
+// soleReplay returns an error if the consumer has another open replay in the same generation.
 func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Replay) error {
 	var number int64
 	err := tx.QueryRowContext(ctx, db.SQL.OpenReplay, []byte(of.Consumer), of.Generation, of.Number).Scan(&number)
@@ -50,7 +50,7 @@ func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Repl
 	return fmt.Errorf("replay %d: %w", number, admin.ErrReplayOpen)
 }
 
-// changeReplay changes a replay, and writes the audit record if it has a verb.
+// changeReplay changes a replay. If a has a verb, changeReplay also writes the audit record.
 func changeReplay(ctx context.Context, db *database.DB, number int64, a store.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		var now int64
@@ -85,7 +85,7 @@ func setReplay(ctx context.Context, db *database.DB, tx *sql.Tx, r *sqlform.Repl
 	return err
 }
 
-// sinceEpoch returns milliseconds since 1970, 0 for the zero time.
+// sinceEpoch converts a time to milliseconds since 1970, and the zero time to 0.
 func sinceEpoch(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

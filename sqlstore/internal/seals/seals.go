@@ -1,4 +1,4 @@
-// Package seals writes the chain of seals over audit records; see internal/audit.
+// Package seals stores the chain of seals over audit records; see internal/audit.
 package seals
 
 import (
@@ -21,11 +21,11 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostSealed is the default number of lines or audit records to read or seal.
+// mostSealed is the default number of seals or audit records that one call reads or writes.
 const mostSealed = 1000
 
-// Seal implements admin.Auditor. It first checks outside of a transaction whether there is
-// anything to seal.
+// Seal implements admin.Auditor. Before it opens a transaction, it checks whether there is a record without a
+// seal.
 func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
 	acts, _, err := unsealed(ctx, s.db, s.db.Pool, o.Whole, 1)
@@ -50,8 +50,8 @@ func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, e
 	return done, s.db.Answer("seal", err)
 }
 
-// sealTurn makes this process the only one that seals, or returns database.ErrElsewhere. In
-// SQLite the writer's slot ensures that.
+// sealTurn makes this process the only one that seals, or returns database.ErrElsewhere. In SQLite the
+// writer's slot already ensures that.
 func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.Postgres == nil {
 		return nil
@@ -65,7 +65,7 @@ func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	return err
 }
 
-// seal writes a line for each of these audit records, and the new head of the chain.
+// seal writes a seal for each of these audit records, and the new head of the chain.
 func seal(ctx context.Context, db *database.DB, tx *sql.Tx, o admin.Sealing) (lines int, err error) {
 	end, err := sealEnd(ctx, db, tx)
 	if err == nil {
@@ -100,7 +100,8 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// unsealed returns some audit records without a seal, by number, and the time by the database's clock.
+// unsealed returns the next audit records without a seal, ordered by number, and the time of the database's
+// clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64

@@ -1,5 +1,6 @@
-// Package assembly opens the parts that a policy names and connects them: databases become stores, files, topics and
-// webhooks become sources, and a store, a source and the handlers of the policy become a consumer.
+// Package assembly opens the parts that a policy names and connects them. A database becomes a store. A
+// file, a set of topics or a webhook becomes a source. A consumer gets its store, its source and its
+// handlers.
 package assembly
 
 import (
@@ -21,30 +22,31 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Options select parts of a policy and configure them.
+// Options select the consumers to run and configure them.
 type Options struct {
-	// Consumer is the name of the only wanted consumer; empty for all.
+	// Consumer selects one consumer by name; empty for all consumers.
 	Consumer string
-	// IdleExit ends a run when nothing is left to do; see consumer.Config.
+	// IdleExit is how long a run without any work continues before it ends; see consumer.Config.
 	IdleExit time.Duration
-	// Stdin is the input for a source with the path "-".
+	// Stdin is the input of a source with the path "-".
 	Stdin io.Reader
 	// FromStart reads files from their beginning and ignores saved positions.
 	FromStart bool
-	// Patient gives a command that a person runs a long time to wait for a writer that never pauses.
+	// Patient lets a command that a person runs wait longer for a database that another process writes
+	// without pause.
 	Patient bool
-	// ContinueOnFailure starts consumers even if others cannot start, provided that their policy says on_failure:
-	// continue.
+	// ContinueOnFailure starts all consumers that can start, even if other consumers fail to start. The
+	// policy of a failing consumer must say on_failure: continue.
 	ContinueOnFailure bool
-	// Who is the user who starts the run; it is recorded with migrations.
+	// Who is the user who starts the run. Migrations are recorded with Who.
 	Who string
-	// Replay, if set, is the replay that the messages of the consumer's source belong to.
+	// Replay is the replay to which all messages belong; nil outside of replays.
 	Replay *semel.Replay
-	// Logger is the log of the consumers.
+	// Logger is the log of all consumers.
 	Logger *slog.Logger
-	// Observers receive the events of the consumers.
+	// Observers receive the events of all consumers.
 	Observers []semel.Observer
-	// Recorder, if set, returns the flight recorder for a run of the named consumer.
+	// Recorder returns the flight recorder for the named consumer; nil if nothing is recorded.
 	Recorder func(name string) *consumer.Recorder
 }
 
@@ -52,31 +54,32 @@ type Options struct {
 type Assembly struct {
 	policy  *policy.Policy
 	options Options
-	// Stores are the opened stores, in the order of the file.
+	// Stores are the opened stores, in the policy's order.
 	Stores []*Store
-	// publishers belong to consumers that publish.
+	// publishers are the Kafka clients of consumers with a Kafka handler.
 	publishers []*kafka.Publisher
-	// keysMutex guards keys. A consumer whose store was unavailable at the start opens it during its run.
+	// keysMutex guards keys. A consumer may open its Redis store during the run, if the store was
+	// unavailable at the start.
 	keysMutex sync.Mutex
-	// keys are the opened stores of leased keys, by name.
+	// keys are the opened Redis stores, by name.
 	keys map[string]*keyStore
-	// hooksMutex guards hooks, which receivers open during their runs.
+	// hooksMutex guards hooks. Webhook receivers open their servers during a run.
 	hooksMutex sync.Mutex
-	// hooks are the servers of webhooks, by address.
+	// hooks are the webhook servers, by address.
 	hooks map[string]*hookserver.Server
-	// unfit has the errors of stores that cannot be used although all their consumers say on_failure: continue, by
-	// name.
+	// unfit maps store names to errors. All consumers of such a store have on_failure: continue, so the run
+	// starts without them.
 	unfit map[string]error
 	// runs are the consumers whose runs have not ended.
 	runs underWay
 }
 
-// Open opens the databases for which want returns true, and changes nothing in them. Open creates a missing database
-// if create returns true.
+// Open opens the databases for which want returns true, and does not change them. If a database does not
+// exist, Open creates the database if create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {
-		if !want(named) || named.Redis != nil { // keys are opened with their consumer
+		if !want(named) || named.Redis != nil { // Redis stores are opened together with their consumers
 			continue
 		}
 		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name), log: o.Logger})
@@ -99,7 +102,8 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 // Policy returns the policy that the assembly was opened for.
 func (a *Assembly) Policy() *policy.Policy { return a.policy }
 
-// Used returns a function that reports whether the named consumer, or any if the name is empty, uses a store.
+// Used returns a function that reports whether the named consumer uses a store. With an empty name, the
+// function reports whether any consumer uses the store.
 func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	return func(s *policy.Store) bool {
 		for _, c := range p.Consumers {
@@ -111,8 +115,8 @@ func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	}
 }
 
-// connections returns the number of connections that the consumers of a store need: one for each worker, one for
-// positions, one for reading operators and one for maintenance (retention, operator controls).
+// connections returns the number of connections that the consumers of a store need: one for each worker, one
+// for positions, one for operator commands and one for maintenance.
 func connections(p *policy.Policy, store string) int {
 	n := 3
 	for _, c := range p.Consumers {
@@ -123,8 +127,8 @@ func connections(p *policy.Policy, store string) int {
 	return n
 }
 
-// Close closes the stores and the publishers. If a database does not answer within closeWithin, Close returns an
-// error that names it and leaves its connections open; they end with the process.
+// Close closes the stores and the publishers. If a database does not answer within closeWithin, Close
+// returns an error with the name of the database, and the connections stay open until the process ends.
 func (a *Assembly) Close() error {
 	for _, p := range a.publishers {
 		p.Close()
@@ -138,7 +142,7 @@ func (a *Assembly) Close() error {
 	return errors.Join(errs...)
 }
 
-// store returns the opened store of this name; nil if it is not open.
+// store returns the opened store of this name, or nil if the store is not open.
 func (a *Assembly) store(name string) *Store {
 	for _, s := range a.Stores {
 		if s.Name() == name {
@@ -151,16 +155,17 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source any // the source, or an object that knows it
+	source any // the source, or an object that has the source
 	ended  func()
-	// kind is the kind of the source.
+	// kind is the kind of the source: file, kafka, webhook or none.
 	kind    string
 	outcome outcome
-	// continues is true if the other consumers continue when this one fails.
+	// continues reports whether the other consumers keep running when this consumer fails.
 	continues bool
 }
 
-// Run runs the consumer. While it runs, senders that it writes intents for do not end idle.
+// Run runs the consumer. Until Run returns, consumers that send this consumer's intents do not stop when
+// they are idle.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.ended()
 	err := r.Consumer.Run(ctx)
@@ -168,8 +173,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// Source returns a text for the terminal: how far the consumer is behind its source, and what delays it; empty if
-// that is unknown.
+// Source returns a line for the terminal about the consumer's lag and the reason for a delay. Source returns
+// "" if the lag is unknown.
 func (r *Runner) Source() string {
 	if s, ok := r.source.(interface{ line() string }); ok {
 		return s.line()
@@ -177,8 +182,8 @@ func (r *Runner) Source() string {
 	return ""
 }
 
-// ReadBefore reports whether the source is a file that ends where the last run stopped, and returns that offset in
-// bytes.
+// ReadBefore reports whether the source is a file without new lines since the last run. ReadBefore also
+// returns the file's length in bytes.
 func (r *Runner) ReadBefore() (int64, bool) {
 	if s, ok := r.source.(interface{ readBefore() (int64, bool) }); ok {
 		return s.readBefore()
@@ -186,7 +191,7 @@ func (r *Runner) ReadBefore() (int64, bool) {
 	return 0, false
 }
 
-// Consumers makes the wanted consumers with their sources.
+// Consumers creates the selected consumers and their sources.
 func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	all := map[string]*Runner{}
 	for _, c := range a.policy.Consumers {
@@ -207,7 +212,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	return all, nil
 }
 
-// prepared makes a consumer with its source.
+// prepared creates a consumer and its source.
 func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, error) {
 	if err := a.unfit[c.Store]; err != nil {
 		return nil, err
@@ -236,12 +241,14 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	return a.runner(c, made, source), nil
 }
 
-// runner registers a consumer that will run. source is its source, or an object that knows it.
+// runner registers a consumer that is about to run. source is the consumer's source, or an object that has
+// the source.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
 	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
 }
 
-// PendingAge returns the maximum age of waiting messages that the policy of the consumer sets; 0 if it sets none.
+// PendingAge returns the alert threshold for the age of waiting messages, or 0 if the policy sets none for
+// the consumer.
 func (a *Assembly) PendingAge(consumer string) time.Duration {
 	public, _ := admin.GenerationOf(consumer)
 	if c := a.policy.Consumer(public); c != nil {
@@ -250,8 +257,8 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
-// Reader makes the named consumer with another source, which it reads to its end. The consumer parks messages that
-// would go to the dead-letter topic.
+// Reader creates the named consumer with another source. The consumer processes that source to the end, and
+// parks messages that would otherwise go to the dead-letter topic.
 func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
@@ -261,8 +268,8 @@ func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (
 	return a.consumer(ctx, &c, src)
 }
 
-// Worker makes the named consumer without its source, to work on rows of its inbox. The name may include a generation
-// (admin.GenerationName).
+// Worker creates the named consumer without a source. The consumer can only process rows of its inbox. The
+// name may contain a generation; see admin.GenerationName.
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
 	return a.inGeneration(ctx, name, nil)
 }

@@ -16,26 +16,28 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Consumer is a consumer of a policy, for any type of transaction.
+// Consumer is a consumer of the policy. The type hides the transaction type of the store.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	Unfinished() []semel.Unfinished
-	// Ready returns false, with the reason, if a part of the consumer does not work.
+	// Ready reports whether all parts of the consumer work. If Ready returns false, the text is the reason.
 	Ready() (bool, string)
-	// Alive returns false, with the reason, if the consumer neither works nor is paused on purpose.
+	// Alive returns false if the consumer makes no progress and is not paused by an operator. The text is
+	// the reason.
 	Alive() (bool, string)
-	// StoreDown returns since when the store has not worked, and why; the zero time while it works.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
+	// zero.
 	StoreDown() (since time.Time, why string)
-	// Load returns what the consumer has in memory.
+	// Load returns how many messages and bytes the consumer has in memory.
 	Load() measure.Load
-	// Preview predicts the results of deliveries; see consumer.Consumer.
+	// Preview predicts the results of deliveries; see Preview of consumer.Consumer.
 	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
-	// Work processes rows of the inbox; see consumer.Consumer.
+	// Work processes rows of the inbox; see Work of consumer.Consumer.
 	Work(ctx context.Context, numbers ...int64) error
 }
 
-// consumer makes a consumer; src may be nil if the consumer only works on rows.
+// consumer creates a consumer. src is nil for a consumer that only processes rows of its inbox.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
 		return a.keyed(ctx, c, s, src)
@@ -95,9 +97,8 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// otherwise returns the result of a message whose statement changed another number of rows than the policy demands.
-// Such a result is a decision of the policy, so it is not a failure for the circuit breaker; the same is true for
-// on_precondition.
+// otherwise returns the result of a message whose statement changed a wrong number of rows. The policy chose
+// this result, so the circuit breaker does not count it as a failure. The same holds for on_precondition.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
@@ -111,7 +112,7 @@ func otherwise(word string) sqlhandler.Otherwise {
 	}
 }
 
-// writing returns a handler that runs the statements of a message and then writes its intents.
+// writing returns a handler that runs the message's statements and then writes the message's intents.
 func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *semel.Message) error {
 	if !one.HasIntents() {
 		return run
@@ -128,8 +129,8 @@ func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *sem
 	}
 }
 
-// Horizon reads from the brokers of a consumer's source how late they can deliver a record again. Horizon joins no
-// group.
+// Horizon asks the brokers of the consumer's source how late they can redeliver a record. Horizon does not
+// join a consumer group.
 func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Horizon, error) {
 	src, err := a.source(c)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Hori
 	return ask(ctx)
 }
 
-// HasUnique reports whether the store has a unique constraint of this name.
+// HasUnique reports whether the database has a unique constraint of this name.
 func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) {
 	there, err := s.hasUnique(ctx, constraint)
 	return there, s.Failed(err)
@@ -155,7 +156,7 @@ type underWay struct {
 	under map[string]bool
 }
 
-// begin registers a consumer that will run. The caller calls ended when its run has ended.
+// begin registers a consumer that is about to run. The caller must call ended when the run has ended.
 func (r *underWay) begin(name string) (ended func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -170,7 +171,7 @@ func (r *underWay) begin(name string) (ended func()) {
 	}
 }
 
-// anyOf reports whether one of the named consumers still runs.
+// anyOf reports whether at least one of the named consumers is running.
 func (r *underWay) anyOf(names []string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -182,9 +183,9 @@ func (r *underWay) anyOf(names []string) bool {
 	return false
 }
 
-// mayEnd returns a function that reports whether a sender may end when its inbox is empty. It may not while a
-// consumer of this process runs that writes intents for it, because more may follow. mayEnd returns nil if no
-// consumer writes intents for c.
+// mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The function
+// returns false while a consumer in this process can still write intents for the sender. mayEnd returns nil
+// if no consumer writes intents for c.
 func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	writers := writersTo(a.policy, c)
 	if writers == nil {
@@ -193,8 +194,9 @@ func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	return func() bool { return !a.runs.anyOf(writers) }
 }
 
-// writersTo returns the consumers that write intents for a sender. Consumers to which the sender itself writes,
-// directly or through others, are left out, because two that wait for each other would never end.
+// writersTo returns the consumers that write intents for a sender. writersTo leaves out consumers for which
+// the sender itself writes intents, directly or through other senders. Two consumers that wait for each
+// other would never stop.
 func writersTo(p *policy.Policy, sender *policy.Consumer) (writers []string) {
 	after := map[string]bool{sender.Name: true}
 	for grown := true; grown; {

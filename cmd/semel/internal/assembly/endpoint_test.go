@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a policy with a consumer and a sender that both call an endpoint.
+// calling is a policy with a consumer and a sender that both call an HTTP endpoint.
 const calling = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents}}}

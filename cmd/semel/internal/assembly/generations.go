@@ -22,26 +22,27 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// turning is a consumer with generations. When another generation becomes active during the run, turning makes the
-// consumer again for it, with a new source.
+// turning is a consumer with generations. When another generation becomes active during the run, turning
+// creates the consumer again for that generation, with a new source.
 type turning struct {
 	assembly *Assembly
 	policy   *policy.Consumer
 
 	mutex  sync.Mutex
 	now    atWork       // guarded by mutex
-	before semel.Counts // counts of the generations that have ended; guarded by mutex
+	before semel.Counts // counts of generations that are no longer active; guarded by mutex
 	used   bool         // the first consumer has run; guarded by mutex
 }
 
-// atWork is a consumer in one generation.
+// atWork is a consumer that works in one generation.
 type atWork struct {
 	Consumer
 	source source.Source
 	number int64
 }
 
-// turning makes the consumer in the active generation, so that its faults are found before anything runs.
+// turning creates the consumer for the active generation before the run, so that faults of the consumer are
+// found early.
 func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, error) {
 	t := &turning{assembly: a, policy: c}
 	number, err := a.active(ctx, c)
@@ -52,7 +53,7 @@ func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, e
 	return t, err
 }
 
-// active returns the active generation of a consumer.
+// active returns the number of the consumer's active generation.
 func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error) {
 	st := a.store(c.Store)
 	err := st.BeginGenerations(ctx, c.Name)
@@ -71,8 +72,8 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 	return 0, st.Failed(err)
 }
 
-// KeptAs returns the name under which the records of a consumer are stored: with its active generation, if it has
-// generations.
+// KeptAs returns the name under which the store keeps the consumer's records. If the consumer has
+// generations, the name contains the active generation.
 func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	all, err := s.Generations(ctx, name)
 	for _, g := range all {
@@ -83,7 +84,7 @@ func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	return name, s.Failed(err)
 }
 
-// enter sets the consumer to its active generation, if it has generations.
+// enter sets c.In to the active generation if the consumer has generations.
 func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
 	if !a.policy.Generational(c) {
 		return nil
@@ -93,7 +94,7 @@ func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
 	return err
 }
 
-// makeIn makes a consumer in a generation, with a source of its own.
+// makeIn creates the consumer in a generation, with a separate source.
 func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.Generation) (atWork, error) {
 	c := *of
 	c.In = &g
@@ -113,7 +114,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 	return atWork{one, source, g.Number}, err
 }
 
-// inGeneration makes the consumer of a name that may include a generation.
+// inGeneration creates the named consumer. The name may contain a generation.
 func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	if c := a.policy.Consumer(name); c != nil && !a.policy.Generational(c) {
 		return a.consumer(ctx, c, src)
@@ -148,7 +149,8 @@ func (t *turning) Run(ctx context.Context) error {
 	})
 }
 
-// in returns the consumer of a generation. It makes a new one, except for the first, which was made at the start.
+// in returns the consumer for a generation. The first call returns the consumer that was created at the
+// start. Later calls create a new consumer.
 func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
 	t.mutex.Lock()
 	now, used := t.now, t.used
@@ -187,8 +189,7 @@ func (t *turning) Preview(ctx context.Context, all []source.Delivery) ([]admin.P
 	return t.current().Preview(ctx, all)
 }
 
-// Counts implements Consumer. Counts returns the sum of all generations that this consumer has worked
-// in.
+// Counts implements Consumer. Counts returns the sum over all generations of this run.
 func (t *turning) Counts() semel.Counts {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -224,7 +225,7 @@ func (t *turning) readBefore() (int64, bool) {
 	return 0, false
 }
 
-// sum adds counts field by field. All fields are numbers or structs of numbers.
+// sum adds two Counts field by field. All fields of Counts are numbers or structs of numbers.
 func sum(a, b semel.Counts) semel.Counts {
 	add(reflect.ValueOf(&a).Elem(), reflect.ValueOf(b))
 	return a
@@ -241,8 +242,8 @@ func add(to, more reflect.Value) {
 	}
 }
 
-// Rebuilder makes the consumer of a rebuild, whose messages belong to its replay. Rebuilder reads its source
-// from the beginning and follows it.
+// Rebuilder creates the consumer that fills generation r.Generation. The consumer's messages belong to the
+// replay r. The consumer reads its source from the beginning and then follows the source.
 func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Replay) (*Runner, error) {
 	a.options.Replay = &r
 	one, err := a.makeIn(ctx, c, consumer.Generation{Number: r.Generation, Building: true})
@@ -252,7 +253,8 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 	return a.runner(c, one.Consumer, one.source), nil
 }
 
-// Far returns a function that says how far a rebuild of the consumer has read its source. Call close after use.
+// Far returns a function that reports how far a rebuild has read the consumer's source. The caller must call
+// close after use.
 func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, close func(), err error) {
 	own := *c
 	own.In = &consumer.Generation{Number: generation, Building: true}
@@ -273,8 +275,8 @@ func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, c
 // StoreOf returns the opened store of a consumer.
 func (a *Assembly) StoreOf(c *policy.Consumer) *Store { return a.store(c.Store) }
 
-// Origin returns a second reader for the messages of a consumer. Origin does not change the position or group of
-// the consumer's own source.
+// Origin returns a separate reader for the consumer's source. The reader does not change the position or the
+// group of the consumer.
 func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	s := a.policy.Source(c.From)
 	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
@@ -298,8 +300,9 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 	return replay.NewFile(s.File.Path, a.lane(s.File.Path), file.Options{Format: format, MaxLine: int(s.File.MaxLine), Notice: notice}), nil
 }
 
-// Replayer makes the named consumer with another source, whose messages belong to a replay. Replayer parks
-// messages that would go to the dead-letter topic, and does not send intents again for duplicates.
+// Replayer creates the named consumer with another source. The consumer's messages belong to the replay r.
+// The consumer parks messages that would go to the dead-letter topic, and does not send intents again for
+// duplicates.
 func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source, r semel.Replay) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {

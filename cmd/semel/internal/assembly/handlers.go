@@ -20,30 +20,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handlers has the compiled statements of a consumer.
+// handlers has the compiled statements of one consumer.
 type handlers struct {
-	// byType has the statements by message type, or those for all messages under the empty type.
+	// byType has the statements by message type. Statements for all types have the empty type.
 	byType map[string]*sqlhandler.Handler
-	// steps are the steps of the handler in their order, if it has steps.
+	// steps are the handler's steps in order; empty for a handler without steps.
 	steps []step
 }
 
-// step is a part of a handler with its own commit.
+// step is a step of a handler. Each step has its own transaction.
 type step struct {
 	name    string
 	handler *sqlhandler.Handler
 }
 
-// runs runs the statements for a message in a transaction.
+// runs executes the statements for a message in a transaction.
 type runs[Tx any] = func(context.Context, Tx, *semel.Message) error
 
-// handled executes each statement separately.
+// handled returns a function that sends each statement separately.
 func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
 
-// queued queues the statements, to send them together.
+// queued returns a function that queues the statements, so that pgx sends them together.
 func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
 
-// made makes the consumer of these handlers for a store with transactions of type Tx.
+// made creates the consumer with these handlers, for a store with transactions of type Tx.
 func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
 	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
 	if h.steps == nil {
@@ -59,7 +59,7 @@ func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler
 	return consumer.NewSteps(st, steps, config)
 }
 
-// dispatch returns one handler that selects the statements by message type.
+// dispatch returns a handler that chooses the statements by message type.
 func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Handler) runs[Tx]) runs[Tx] {
 	if only := h[""]; only != nil {
 		return as(only)
@@ -71,7 +71,8 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 	return consumer.ByType(byType)
 }
 
-// handlers compiles the statements of a consumer and asks the database to prepare them.
+// handlers compiles the consumer's statements. The database prepares each statement, which finds further
+// faults.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
@@ -100,7 +101,7 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	for _, s := range all.Statements {
 		text := s.SQL
 		if s.Upsert != nil && store.policy.SQLite != nil {
-			text, _ = s.Upsert.NamedSQLite() // faults were reported when the policy was read
+			text, _ = s.Upsert.NamedSQLite() // the policy was checked, so no fault is possible
 		}
 		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)})
 	}
@@ -116,19 +117,20 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	}
 	warn := a.warnOnce(c.Name, all)
 	config.NoEffect = func(m *semel.Message, i int) {
-		if all.Statements[i].Upsert == nil { // an upsert changes no row for a late version
+		if all.Statements[i].Upsert == nil { // an upsert changes no row if the version is old, so no warning
 			warn(m, i)
 		}
 	}
 	return config
 }
 
-// warnOnce returns a function that logs a warning the first time each statement changes no row.
+// warnOnce returns a function that logs a warning when a statement changes no row. Each statement is logged
+// at most once.
 func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.Message, int) {
 	once := make([]sync.Once, len(all.Statements))
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
 	for name, is := range map[string]string{"type": all.Type, "step": all.Step} {
-		if is != "" { // only one of them is set
+		if is != "" { // at most one of type and step is set
 			logger = logger.With(slog.String(name, is))
 		}
 	}
@@ -143,7 +145,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 // caller is a handler that calls another system.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// endpoint makes the handler that calls an HTTP endpoint. endpoint does not connect yet.
+// endpoint creates the handler that calls an HTTP endpoint. No connection is opened yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"
@@ -175,8 +177,8 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	return handler, nil
 }
 
-// CallKey returns the idempotency key of the call for a row; empty if the policy has no endpoint for the row, or the
-// endpoint knows no keys.
+// CallKey returns the idempotency key that the endpoint receives for a row. CallKey returns "" if the row's
+// consumer has no endpoint or sends no keys.
 func (a *Assembly) CallKey(r store.StoredRow) string {
 	c := a.policy.Consumer(r.Key.Consumer)
 	if c == nil || c.Handler.HTTP == nil || c.Handler.HTTP.NoKey || r.Message == nil || r.Surrogate {
@@ -187,11 +189,12 @@ func (a *Assembly) CallKey(r store.StoredRow) string {
 	return httphandler.Key(&m, c.Sends())
 }
 
-// lookWithin is the timeout for brokers to say whether the topics exist.
+// lookWithin is how long the start waits for brokers to report whether topics exist.
 const lookWithin = 5 * time.Second
 
-// publisher makes the handler of a consumer that publishes; the assembly closes it. Missing topics are a fault of the
-// policy; brokers that do not answer are not.
+// publisher creates the handler of a consumer that publishes to Kafka. The assembly closes the publisher. If
+// a topic does not exist, publisher returns a fault of the policy. Brokers that do not respond are not a
+// fault.
 func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
 	h := c.Handler.Kafka
 	config := kafka.PublisherConfig{
@@ -219,10 +222,10 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return publisher.Publish(ctx, m) }, nil
 }
 
-// asker is a handler that calls an endpoint and returns its answer.
+// asker is a handler that calls an endpoint and returns the parsed response.
 type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
-// answered makes the consumer of an endpoint whose answers name effects.
+// answered creates the consumer for an endpoint whose responses name SQL statements and intents.
 func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
 	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
@@ -245,7 +248,8 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, 
 	}, effects, config)
 }
 
-// applying returns a handler that applies an answer: its statements, then its intents, then its result.
+// applying returns a handler that applies a response: first the statements, then the intents, then the
+// result.
 func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
 	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
 		if err := run(ctx, tx, answer, m); err != nil {
@@ -263,7 +267,7 @@ func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.M
 	}
 }
 
-// named returns the named statements of a policy's consumer.
+// named returns the statements that the policy defines for responses.
 func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
 		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}
@@ -275,7 +279,8 @@ func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	return all
 }
 
-// warnNamed returns a function that logs a warning the first time a named statement changes no row.
+// warnNamed returns a function that logs a warning when a named statement changes no row. Each statement is
+// logged at most once.
 func (a *Assembly) warnNamed(consumer string) func(*semel.Message, string) {
 	var warned sync.Map
 	logger := a.options.Logger.With(slog.String("consumer", consumer))

@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// topics is a Kafka source that reports how far its consumer is behind.
+// topics is a Kafka source that reports its consumer's lag.
 type topics struct {
 	*kafka.Source
 	*lanes
@@ -39,8 +39,8 @@ func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (source.Sou
 	return &topics{src, lanes}, nil
 }
 
-// kafkaConfig returns the configuration of one consumer's source. Each consumer reads for itself. A revoked partition
-// may drain for as long as a stop.
+// kafkaConfig returns the Kafka configuration for one consumer. Each consumer reads the source separately.
+// When a partition is revoked, messages in progress have as much time as during a shutdown.
 func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lanes) (kafka.Config, error) {
 	k := s.Kafka
 	config := kafka.Config{
@@ -51,7 +51,7 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 		MaxBatch: int(k.MaxBatch), MaxFetch: int(k.MaxFetch), MaxPartitionFetch: int(k.MaxPartitionFetch), ClientID: k.ClientID, Rack: k.Rack,
 		Logger: a.options.Logger.With(slog.String("consumer", c.Name)), Observe: lanes.observe,
 	}
-	if c.Rebuilds() { // read everything, as a member of its own group
+	if c.Rebuilds() { // a rebuild reads all records, in a group of its own
 		config.Start, config.Instance = kafka.Start{}, ""
 	}
 	if c.DeadLetter != nil {
@@ -66,8 +66,8 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 	return config, err
 }
 
-// security reads the files of tls and sasl of a Kafka source. Its errors are faults of the policy, and do not contain
-// the contents of the files.
+// security reads the files that the keys tls and sasl of a Kafka source name. An error is a fault of the
+// policy and does not contain the content of a file.
 type security struct {
 	policy *policy.Policy
 	// at is the path of the source's key kafka in the policy.
@@ -78,7 +78,7 @@ func (s security) fault(key string, err error, remedy string) error {
 	return s.policy.Fault(s.at+"."+key, err.Error(), remedy)
 }
 
-// tls returns the TLS settings; nil if the policy has none.
+// tls returns the TLS settings, or nil if the policy sets none.
 func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -104,8 +104,9 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// sasl returns the login mechanisms; nil if the policy has none. A secret in a file is read at every login, so it can
-// be rotated. sasl also reads it now, so that a wrong path is reported at the start.
+// sasl returns the SASL mechanisms, or nil if the policy sets none. A secret in a file is read again for
+// each login, so that operators can rotate the secret. sasl also reads the file immediately, so that the
+// start fails if the path is wrong.
 func (s security) sasl(k *policy.SASL) ([]sasl.Mechanism, error) {
 	switch {
 	case k == nil:
@@ -145,7 +146,7 @@ func scramLogin(user string, password secret) func(context.Context) (scram.Auth,
 	}
 }
 
-// secret is a text or the name of a file that contains it.
+// secret is a text, or the name of a file with the text.
 type secret struct{ text, file string }
 
 func (s secret) read() (string, error) {
@@ -163,8 +164,8 @@ func (s secret) read() (string, error) {
 	return line, nil
 }
 
-// Topics returns a reader of topics in the cluster of a consumer's source, without joining a group. The caller closes
-// it.
+// Topics returns a reader of topics in the cluster of the consumer's source. The reader does not join a
+// consumer group. The caller must close the reader.
 func (a *Assembly) Topics(c *policy.Consumer, topics ...string) (*kafka.Range, error) {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {

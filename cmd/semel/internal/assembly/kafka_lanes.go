@@ -12,11 +12,11 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is the age from which an unsettled message is reported, and the interval between reports.
+// patience is the age at which an unsettled message is logged, and the interval between log lines.
 const patience = time.Minute
 
-// lanes has the states of the partitions that one consumer owns. lanes formats a line for the terminal, and warns
-// if a message delays a partition. The Kafka adapter warns if an open transaction does.
+// lanes has the states of one consumer's partitions. lanes formats the line for the terminal, and logs a
+// warning if a message delays a partition. The Kafka adapter itself warns about open transactions.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time
@@ -51,8 +51,8 @@ func (l *lanes) observe(states []kafka.LaneState) {
 	l.warn(l.now())
 }
 
-// warn logs, at most once a minute, the partition whose oldest message has been unsettled for longest. Lag alone is
-// not logged.
+// warn logs the partition whose oldest message has been unsettled for longest, at most once a minute. Lag
+// without an unsettled message is not logged.
 func (l *lanes) warn(now time.Time) {
 	stuck := slices.DeleteFunc(slices.Collect(maps.Values(l.known)), func(s lane) bool {
 		return s.Unsettled == 0 || now.Sub(s.Oldest) < patience
@@ -67,7 +67,7 @@ func (l *lanes) warn(now time.Time) {
 		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// behind returns the number of records without an ack; -1 if the number is unknown.
+// behind returns the number of records that are not acked, or -1 if the number is unknown.
 func (s lane) behind() int64 {
 	switch {
 	case s.End < 0:
@@ -80,7 +80,7 @@ func (s lane) behind() int64 {
 	return -1
 }
 
-// line returns the text for the terminal.
+// line returns the line for the terminal.
 func (l *lanes) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,8 +23,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy with one Kafka source. Keys are added after topics, which is a list unless one of the keys is
-// topic_pattern.
+// shop is a policy with one Kafka source. Test cases add keys of the source after topics.
 const shop = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
@@ -37,7 +36,7 @@ consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
 `
 
-// configured returns the adapter's configuration for the policy's only consumer.
+// configured returns the Kafka configuration for the policy's only consumer.
 func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
 	topics := "topics: [payments, refunds]"
@@ -54,7 +53,7 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// settled removes the fields of a configuration that cannot be compared.
+// settled removes fields that cannot be compared from a configuration.
 func settled(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {
@@ -110,8 +109,8 @@ func TestAPolicyCanSetEveryFieldOfTheConfiguration(t *testing.T) {
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout and TopicPattern excludes Topics (the test above covers both). Options are
-		// only available in Go.
+		// NextGen excludes SessionTimeout, and TopicPattern excludes Topics; the test above covers these
+		// fields. Options exists only for Go programs.
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "TopicPattern" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}
@@ -230,7 +229,7 @@ func TestUnreadableFilesOfTLSAndSASLAreFaultsWithAPosition(t *testing.T) {
 	}
 }
 
-// watch returns lanes with a clock and a log of the test.
+// watch returns lanes with a clock and a log that the test controls.
 func watch() (*lanes, *time.Time, *bytes.Buffer) {
 	now, log := time.Unix(1000, 0), &bytes.Buffer{}
 	return newLanes(slog.New(slog.NewTextHandler(log, nil)), func() time.Time { return now }), &now, log

@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// TestEachKeyOfAPolicyIsUsed finds keys that are read from the file and then ignored: neither this package nor the
-// code in policy that makes a consumer's configuration reads their field. Tables and rules of the policy do not
-// count.
+// TestEachKeyOfAPolicyIsUsed finds keys of the policy that have no effect. A key has no effect if neither
+// this package nor Config in package policy reads the key's field. The tables and rules of package policy do
+// not count as readers.
 func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	read := map[string]bool{}
 	here, err := filepath.Glob("*.go")
@@ -43,7 +43,7 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	})
 }
 
-// forgotten reports the fields of a policy's structs that no code reads.
+// forgotten reports fields of the policy's structs that no code reads.
 func forgotten(t *testing.T, of reflect.Type, read map[string]bool, seen map[reflect.Type]bool) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()

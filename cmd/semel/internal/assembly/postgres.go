@@ -21,7 +21,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// postgres is a PostgreSQL database. Statements are queued through pgx, except for consumers with a business key.
+// postgres is a PostgreSQL database. Statements are queued through pgx, except for consumers with a business
+// key.
 type postgres struct {
 	pool   *pgxpool.Pool
 	db     *sql.DB
@@ -29,7 +30,7 @@ type postgres struct {
 	direct *pgxstore.Store
 }
 
-// connectTimeout is the timeout for connecting if the url has none.
+// connectTimeout is the timeout for a connection if the URL sets no timeout.
 const connectTimeout = 10 * time.Second
 
 // openPostgres opens a store without connecting yet.
@@ -67,8 +68,8 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	return d.plain, d, nil
 }
 
-// poolConfig parses the connection string. Its errors contain nothing of it, because even a port may be half of a
-// password.
+// poolConfig parses the connection string. Errors contain no part of the connection string, because even the
+// port could be part of a password.
 func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(text)
 	given, parseErr := url.Parse(text)
@@ -104,11 +105,11 @@ func (d *postgres) Close() error {
 	return err
 }
 
-// explain puts the remedy before the error of a server that cannot be reached. pgx repeats the error for each address
-// that it tried, and the remedy would be overlooked behind that.
+// explain puts the remedy in front of an error about an unreachable server. pgx repeats the error for each
+// address, so a remedy at the end would be overlooked.
 func (d *postgres) explain(err error) error {
 	text := err.Error()
-	if errors.Is(err, semel.ErrSchema) { // has one line for each fault
+	if errors.Is(err, semel.ErrSchema) { // such an error has one line per fault
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	text = strings.Join(strings.Fields(text), " ")
@@ -132,8 +133,8 @@ func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Con
 	return h.Try(ctx, d.db)
 }
 
-// queues reports whether the consumer's statements are queued. A business key excludes it: a violated constraint is
-// only noticed if each statement is sent separately.
+// queues reports whether the consumer's statements are queued. A violation of a business key is only
+// recognised if each statement is sent separately.
 func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
 func (d *postgres) violates(constraint string) func(error) bool {
@@ -155,7 +156,7 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 		}
 	}
 	if queues(c) {
-		w, err := consumer.NewIntents(d.direct.Queued()) // senders read Semel's own tables
+		w, err := consumer.NewIntents(d.direct.Queued()) // senders read only Semel's tables, so a table of the user is not needed here
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +181,7 @@ func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consu
 	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
 }
 
-// adopt returns both stores with the user's own deduplication table.
+// adopt returns both stores, extended to write markers to the user's own deduplication table.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {
 		return nil, nil, err
@@ -189,14 +190,14 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 	return plain, direct, err
 }
 
-// Dated returns the settings of daily partitions for a consumer. Partitions of earlier days are created as far back
-// as markers are kept.
+// Dated returns the settings of a consumer's daily partitions. Partitions for past days are created for the
+// whole retention.
 func Dated(c *policy.Consumer) sqlstore.Dated {
 	const day, most = 24 * time.Hour, 3650
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// dated returns both stores with markers in daily partitions.
+// dated returns both stores, changed to keep markers in daily partitions.
 func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {
@@ -214,8 +215,8 @@ func adopted(c *policy.Consumer) sqlstore.Adopted {
 	}
 }
 
-// connectionStrings returns the url and the listen url of a store, with the contents of the files that the policy
-// names. Its errors do not contain those contents.
+// connectionStrings returns the connection strings of the store: the URL and the URL for notifications. The
+// contents of the files that the policy names are inserted. Errors do not contain these contents.
 func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	to, listen = p.URL, p.Listen
 	if p.URLFile != "" {
@@ -239,7 +240,7 @@ func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	return to, listen, err
 }
 
-// withPassword adds a password to a connection string, which must not have one.
+// withPassword inserts a password into a connection string that has no password.
 func withPassword(text, password string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -253,7 +254,8 @@ func withPassword(text, password string) (string, error) {
 	return u.String(), nil
 }
 
-// rereadPassword reads the password file again for each new connection. If that fails, the connection fails.
+// rereadPassword makes the pool read the password file for each new connection. If the file cannot be read,
+// the connection fails.
 func rereadPassword(config *pgxpool.Config, password secret) {
 	before := config.BeforeConnect
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {

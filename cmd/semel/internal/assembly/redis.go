@@ -20,20 +20,20 @@ type keyStore struct {
 	keys   *redisstore.Store
 }
 
-// keyed makes a consumer that calls under leased keys in Redis. If Redis is unavailable, the consumer waits for it in
-// its run.
+// keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable, the
+// consumer waits during its run.
 func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
 		return nil, err
 	}
-	a.logWindow(c, "its message ends as retry.on_exhausted says") // Redis has no inbox, so nothing can be parked
+	a.logWindow(c, "its message ends as retry.on_exhausted says") // Redis has no inbox in which messages can be parked
 	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
 		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})
 }
 
-// makeKeyed makes a consumer of leased keys, in a store that is available.
+// makeKeyed creates a consumer with leased keys. The Redis store must be available.
 func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {
@@ -49,12 +49,13 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 	return made, nil
 }
 
-// keyPolicy returns the settings for the keys of a consumer.
+// keyPolicy returns the consumer's settings for leased keys.
 func keyPolicy(c *policy.Consumer, s *policy.Store) consumer.KeyPolicy {
 	return consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay, AllowVolatile: s.Redis.AllowVolatile(), FailOpen: c.NaturalReason()}
 }
 
-// openKeys connects to a store of keys, once for all of its consumers, and reads its durability.
+// openKeys connects to a Redis store and reads the durability that the server is configured for. All
+// consumers of the store share the connection.
 func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, error) {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()
@@ -86,7 +87,7 @@ func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, er
 	return a.keys[s.Name], nil
 }
 
-// closeKeys closes the connections to stores of keys.
+// closeKeys closes the connections to the Redis stores.
 func (a *Assembly) closeKeys() {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()

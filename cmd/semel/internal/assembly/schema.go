@@ -20,16 +20,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Change is the result of Up.
+// Change describes what Up changed in a store.
 type Change struct {
 	Store string `json:"store"`
-	// Applied are the applied migrations. Setup is the file whose statements were executed.
+	// Applied are the names of the applied migrations. Setup is the executed setup file; empty if no setup
+	// file was executed.
 	Applied []string `json:"applied"`
 	Setup   string   `json:"setup,omitempty"`
 }
 
-// Prepare makes the stores ready for a run. Prepare migrates the stores with migrate in the policy, or all, and
-// returns an error for stores whose tables do not fit.
+// Prepare checks all stores before a run. Prepare migrates the stores for which the policy sets migrate, or
+// all stores if migrate is true. Prepare returns an error if the tables of a store do not fit this release.
 func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	if err := a.spareUnanswering(ctx); err != nil {
 		return err
@@ -57,11 +58,11 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	return errors.Join(faults...)
 }
 
-// noteNewer logs migrations of a store that only a newer release knows.
+// noteNewer logs the migrations of a store that only a newer release knows.
 func (a *Assembly) noteNewer(ctx context.Context, s *Store) {
 	all, err := s.Status(ctx)
 	if err != nil {
-		return // Prepare has just read the migrations; if that fails now, the run will fail in the same way and report it
+		return // Prepare has just read the migrations; if reading fails now, the run reports the same error
 	}
 	for _, m := range all {
 		if m.SQL == "" {
@@ -70,7 +71,7 @@ func (a *Assembly) noteNewer(ctx context.Context, s *Store) {
 	}
 }
 
-// Check returns an error for all stores whose tables do not fit, with a remedy for each.
+// Check returns an error that describes each store whose tables do not fit this release, with a remedy.
 func (a *Assembly) Check(ctx context.Context) error {
 	var faults []error
 	for _, s := range a.Stores {
@@ -79,8 +80,8 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// warnOfRights logs which privileges on Semel's tables the role lacks. warnOfRights ignores errors, because the run
-// will meet and report them.
+// warnOfRights logs which privileges on Semel's tables the database role lacks. Errors are ignored here,
+// because the run reports them.
 func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	lacking, _ := s.tables.LackingRights(ctx)
 	for _, warning := range lacking {
@@ -88,9 +89,9 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	}
 }
 
-// WarnOfRoles logs in which schemas of a store's search_path other roles may create objects, and which privileges on
-// Semel's tables the store's role lacks. WarnOfRoles skips stores that do not answer, and stores in told, to which it
-// adds the stores that it has checked.
+// WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects,
+// and privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped.
+// Stores in told are skipped too; WarnOfRoles adds each checked store to told.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -107,7 +108,7 @@ func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	}
 }
 
-// CheckStore returns an error if the tables of a store do not fit.
+// CheckStore returns an error if the tables of a store do not fit this release.
 func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	err := s.Check(ctx)
 	if err != nil && s.lacksMigration(ctx) {
@@ -120,9 +121,9 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	return s.Failed(err)
 }
 
-// Up applies the missing migrations and then, once, the user's own setup file, and records that with who and why. If
-// Up has created the table of seals and key is set, it also begins the audit chain. Nothing else begins the chain
-// unless an operator asks for it.
+// Up applies the missing migrations, then runs the user's setup file if it has not run before. The changes
+// are recorded with who and why. If Up creates the table of seals and key is set, Up also starts the audit
+// chain. Otherwise only an operator starts an audit chain.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
@@ -138,8 +139,8 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the audit record of the first migration. A running consumer that reads audit records at the same moment blocks other
-// sealers, and may not begin the chain itself.
+// beginChain seals the audit record of the first migration. beginChain tries again while a running consumer
+// holds the lock for sealing. The consumer itself may not start a chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
@@ -156,7 +157,7 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 // makesSeals is the migration that creates the table of seals.
 const makesSeals = "0001_first"
 
-// text returns a description of the change for the record; empty if nothing changed.
+// text describes the change for the audit trail. text returns "" if nothing changed.
 func (c Change) text() string {
 	var parts []string
 	if len(c.Applied) > 0 {
@@ -192,14 +193,15 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 	return change, nil
 }
 
-// Seed creates markers for the ids in another table; see sqlstore.Store.Seed.
+// Seed creates markers for the ids in one of the user's tables; see sqlstore.Store.Seed.
 func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
 	sum, err := s.tables.Seed(ctx, o)
 	return sum, s.Failed(err)
 }
 
-// Status returns the migrations of a store, which need not exist. Its error wraps semel.ErrSchema if something is
-// missing or does not fit; even then it returns the migrations that could be read.
+// Status returns the migrations of a store. The store need not exist. If migrations are missing or the
+// tables do not fit, the error wraps semel.ErrSchema, and Status still returns the migrations that it could
+// read.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)
 	if err != nil {
@@ -221,7 +223,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 	return openStore(p, opening{connections: 1})
 }
 
-// Print writes the SQL of a store's migrations. Print needs no database.
+// Print writes the SQL of a store's migrations. No database is needed.
 func Print(w io.Writer, p *policy.Store) error {
 	s, err := openNothing(p)
 	if err != nil {
@@ -230,14 +232,14 @@ func Print(w io.Writer, p *policy.Store) error {
 	return errors.Join(s.Print(w), s.Close())
 }
 
-// checkKey returns an error if the constraint of a business key is missing. Without it duplicates would not be
-// recognised, and would fail instead.
+// checkKey returns an error if the constraint of a business key is missing. Without the constraint,
+// duplicates would not be recognised.
 func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Store) error {
 	key := c.Strategy.BusinessKey
 	if key == nil {
 		return nil
 	}
-	// If the database cannot answer, the run will meet and report that.
+	// If the database does not respond, the run reports the error.
 	if there, err := store.hasUnique(ctx, key.Constraint); there || err != nil {
 		return nil
 	}
@@ -246,8 +248,8 @@ func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Stor
 		"use the name that the database reports, or create it, for example with setup: FILE.sql at the store")
 }
 
-// The index of a constraint has the name of the constraint. The index of an exclusion constraint is not marked as
-// unique.
+// An index that belongs to a constraint has the constraint's name. The index of an exclusion constraint is
+// not marked as unique, so constraints are searched too.
 const postgresUnique = `select exists (
 	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
 	union all
@@ -265,7 +267,8 @@ const sqliteUnique = `select exists (
 	select 1 where ?2 = (
 		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
 
-// hasUnique compares the columns of a constraint in their order, each with its table, as violates does.
+// hasUnique compares the constraint's columns, with their tables and in order, because violates compares
+// them in the same way.
 func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	var table string
 	var columns []string
@@ -280,7 +283,7 @@ func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, 
 	return there, err
 }
 
-// Query implements database. Query uses a read-only transaction.
+// Query implements database with a read-only transaction.
 func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -290,7 +293,7 @@ func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows)
 	return errors.Join(err, tx.Rollback())
 }
 
-// Query implements database. Query uses a connection that may not write.
+// Query implements database with a connection that cannot write.
 func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

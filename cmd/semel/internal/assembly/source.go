@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// source makes the source of one consumer. Each consumer reads for itself.
+// source creates the source of one consumer. Each consumer reads a source separately.
 func (a *Assembly) source(c *policy.Consumer) (source.Source, error) {
 	if c.Sends() {
 		return nil, nil
@@ -33,7 +33,8 @@ func (a *Assembly) source(c *policy.Consumer) (source.Source, error) {
 	return a.fileSource(c, s.File)
 }
 
-// NotAFile returns the name of a source that a wanted consumer reads and that is not a file; empty if there is none.
+// NotAFile returns the name of a source of the selected consumers that is not a file, or "" if all sources
+// are files.
 func NotAFile(p *policy.Policy, consumer string) string {
 	for _, c := range p.Consumers {
 		if s := p.Source(c.From); s != nil && s.File == nil && (consumer == "" || c.Name == consumer) {
@@ -69,8 +70,8 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 	return src, src.Validate()
 }
 
-// lane returns the lane of a file: its path below the folder of the policy, so that it does not depend on the current
-// folder.
+// lane returns the lane of a file. The lane is the path below the folder of the policy, so the lane does not
+// depend on the working directory.
 func (a *Assembly) lane(path string) string {
 	if path == shape.Stdin {
 		return "stdin"
@@ -98,12 +99,12 @@ func formatOf(word string) (file.Format, error) {
 	return format, nil
 }
 
-// Recovery returns a helper that compares the store of a consumer with the committed offsets of its group, and resets
-// one to the other. Recovery returns nil for a consumer without a group; a file's position is in the database of the
-// effects. The caller closes it.
+// Recovery returns a helper that compares the consumer's store with the committed offsets of the group, and
+// can reset either side. Recovery returns nil for a consumer without a group: the position of a file is
+// stored together with the effects, so both always agree. The caller must close the helper.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)
-	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // Redis has no positions
+	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // Redis stores no positions
 		return nil, nil
 	}
 	offsets, keeps := a.store(c.Store).tables.(laneoffset.Store)
@@ -121,14 +122,14 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	return recovery, nil
 }
 
-// RecordOf records in a consumer's store what an operator did.
+// RecordOf writes an operator's command to the audit trail of the consumer's store.
 func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.Act) error {
 	s := a.store(c.Store)
 	return s.Failed(s.Record(ctx, act))
 }
 
-// Letters calls each for every record of a dead-letter topic on the brokers of the consumer's source, up to the
-// present end of the topic.
+// Letters calls each for every record of a dead-letter topic, up to the current end of the topic. The topic
+// is in the cluster of the consumer's source.
 func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {
@@ -144,7 +145,8 @@ func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string
 	return nil
 }
 
-// Positions returns the offsets up to which the store of a consumer has completed its partitions.
+// Positions returns, by topic and partition, the offset up to which the consumer's store has processed all
+// records.
 func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[string]map[int32]int64, error) {
 	recovery, err := a.Recovery(c)
 	if err != nil || recovery == nil {
@@ -165,23 +167,24 @@ func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[strin
 	return at, nil
 }
 
-// watched is a file source that reports how far its consumer is behind its end.
+// watched is a file source that reports how much of the file is not processed.
 type watched struct {
 	*file.Source
 	path string
-	// fromStart ignores the position of the last run.
+	// fromStart reads the file from the start, not from the position of the last run.
 	fromStart bool
 	done      atomic.Int64
-	// began is the offset at which the last run stopped; 0 if that is the start or unknown.
+	// began is the offset at which the last run stopped; 0 if the run starts at the beginning or the offset
+	// is unknown.
 	began atomic.Int64
-	// opened logs where reading of the file begins.
+	// opened logs the position at which reading starts.
 	opened func(slog.LogValuer)
 }
 
-// Lanes implements source.Source, and logs the first assignment, when the file is open.
+// Lanes implements source.Source. Lanes also logs when the file is open and its lane is assigned.
 func (w *watched) Lanes(o source.LaneObserver) { w.Source.Lanes(givenFile{o, w}) }
 
-// givenFile observes the one lane of a file.
+// givenFile observes the only lane of a file.
 type givenFile struct {
 	source.LaneObserver
 	file *watched
@@ -193,7 +196,7 @@ func (o givenFile) Given(l source.Lane) {
 	o.LaneObserver.Given(l)
 }
 
-// Info implements source.Source. Its store of positions also notes each saved position.
+// Info implements source.Source. The returned source records each saved position in w.
 func (w *watched) Info() source.Info {
 	info := w.Source.Info()
 	keep := info.Positions
@@ -201,7 +204,7 @@ func (w *watched) Info() source.Info {
 	return info
 }
 
-// line returns the text for the terminal: how many bytes of the file are not processed yet.
+// line returns the line for the terminal, with the number of unprocessed bytes in the file.
 func (w *watched) line() string {
 	info, err := os.Stat(w.path)
 	if err != nil {
@@ -210,14 +213,15 @@ func (w *watched) line() string {
 	return fmt.Sprintf("behind %.1f MB", float64(max(info.Size()-w.done.Load(), 0))/1e6)
 }
 
-// readBefore reports whether the file ends where the last run stopped, and returns that offset.
+// readBefore reports whether the file has no new lines since the last run. readBefore also returns the
+// file's length.
 func (w *watched) readBefore() (int64, bool) {
 	info, err := os.Stat(w.path)
 	began := w.began.Load()
 	return began, err == nil && began > 0 && info.Size() == began
 }
 
-// noting is a store of positions that also notes the offset of each.
+// noting is a store of positions that records the latest offset in file.
 type noting struct {
 	source.PositionStore
 	file *watched

@@ -18,15 +18,15 @@ import (
 	_ "modernc.org/sqlite" // registers the driver
 )
 
-// sqlite is a database in a file.
+// sqlite is a SQLite database file.
 type sqlite struct {
 	db    *sql.DB
 	path  string
 	store *sqlstore.Store
 }
 
-// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it with access
-// for its owner only. openSQLite reads and writes nothing yet.
+// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it so
+// that only the owner has access. openSQLite does not read or write the database.
 func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
@@ -44,15 +44,16 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	return openAddress(p, place, sqlstore.Options{Prefix: p.Prefix, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 }
 
-// createFile creates an empty file, which is an empty database, unless the file exists. Other users may not read it,
-// because it will contain payloads; SQLite gives its journal files the same permissions.
+// createFile creates an empty file, which SQLite accepts as an empty database. An existing file is not
+// changed. Other users cannot read the file, because the database will contain payloads. SQLite gives its
+// journal files the same permissions.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil // closing a second descriptor of a database would drop the locks of this process
+			return nil // opening the file here and closing it again would drop this process's locks on the database
 		}
-		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // a symbolic link to a missing file
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // the path is a symbolic link to a missing file
 	}
 	if err != nil {
 		return fmt.Errorf("%w; check that its folder is writable", err)
@@ -94,15 +95,15 @@ func checkFile(path string, create bool) error {
 	return nil
 }
 
-// address returns the data source name of the file, with the settings that every connection needs.
+// address returns the data source name of a database file, with the settings that every connection needs.
 func address(path string) string {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return "file:" + escape.Replace(filepath.ToSlash(path)) +
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"
 }
 
-// journal sets WAL mode, which the file keeps, in databases that have Semel's tables or will get them. A database
-// that was named by mistake is not changed.
+// journal returns the setting for WAL mode, for databases that have Semel's tables or will get them. WAL
+// mode stays in the file, so a database that was named by mistake must not be changed.
 func journal(p *policy.SQLite, create bool) string {
 	const wal = "&_pragma=journal_mode(WAL)"
 	if create {
@@ -120,8 +121,8 @@ func journal(p *policy.SQLite, create bool) string {
 	return wal
 }
 
-// openNothing opens a store without its database. openNothing uses an empty one in memory if opening would
-// create a file.
+// openNothing opens a store without its database. For SQLite, openNothing uses an empty database in memory,
+// because opening the file would create it.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})
@@ -137,7 +138,7 @@ func (d *sqlite) place() string           { return d.path }
 func (d *sqlite) explain(err error) error { return err }
 func (d *sqlite) Close() error            { return d.db.Close() }
 
-// Notify does nothing: in SQLite consumers poll for due rows.
+// Notify does nothing, because consumers with SQLite poll for due rows.
 func (d *sqlite) Notify(context.Context, string) error { return nil }
 
 func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consumer) (int, error) {
@@ -164,7 +165,8 @@ func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consume
 	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
 }
 
-// violates compares the columns with those that SQLite reports, "table.column, table.column"; the comma is optional.
+// violates compares columns with the columns in SQLite's error, "table.column, table.column". The commas in
+// columns are optional.
 func (d *sqlite) violates(columns string) func(error) bool {
 	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
 	return func(err error) bool { return sqlstore.Violates(err, columns) }

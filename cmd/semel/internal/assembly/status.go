@@ -28,7 +28,8 @@ func (o *outcome) get() error {
 	return o.err
 }
 
-// Ready is like Ready of the consumer, but false with the error if its run has ended by an error.
+// Ready returns the result of the consumer's Ready method. After the run has ended with an error, Ready
+// returns false and the error.
 func (r *Runner) Ready() (bool, string) {
 	if err := r.outcome.get(); err != nil {
 		return false, "its run has ended: " + err.Error()
@@ -36,8 +37,8 @@ func (r *Runner) Ready() (bool, string) {
 	return r.Consumer.Ready()
 }
 
-// Alive is like Alive of the consumer, but false if its run has ended by an error that ends the process: only a
-// restart brings the consumer back.
+// Alive returns the result of the consumer's Alive method. If the run ended with an error that must end the
+// process, Alive returns false, because only a restart can then help.
 func (r *Runner) Alive() (bool, string) {
 	err := r.outcome.get()
 	switch {
@@ -49,8 +50,8 @@ func (r *Runner) Alive() (bool, string) {
 	return false, "its run has ended: " + err.Error()
 }
 
-// EndsProcess reports whether the consumer's run has ended by an error that ends the process: neither an operator nor
-// the policy (on_failure: continue) has decided otherwise.
+// EndsProcess reports whether the run ended with an error that must end the process. The policy (on_failure:
+// continue) or an operator can decide that the process continues.
 func (r *Runner) EndsProcess() bool {
 	switch err := r.outcome.get(); {
 	case err == nil, r.continues:
@@ -69,7 +70,7 @@ func (r *Runner) Lanes() *metrics.Lanes { return lanesOf(r.source) }
 
 func (t *turning) laneCounts() *metrics.Lanes { return lanesOf(t.current().source) }
 
-// lanesOf returns what a source knows about its lanes; nil if it counts none.
+// lanesOf returns figures about the lanes of a source, or nil if the source has no such figures.
 func lanesOf(source any) *metrics.Lanes {
 	if s, ok := source.(interface{ laneCounts() *metrics.Lanes }); ok {
 		return s.laneCounts()
@@ -77,7 +78,7 @@ func lanesOf(source any) *metrics.Lanes {
 	return nil
 }
 
-// laneCounts returns the sums over the partitions.
+// laneCounts returns the figures of all partitions together.
 func (l *lanes) laneCounts() *metrics.Lanes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,7 @@ func (a *Assembly) SourceKind(c *policy.Consumer) string {
 	return "file"
 }
 
-// Sampled returns the stores that can be sampled.
+// Sampled returns the stores that metrics can sample.
 func (a *Assembly) Sampled() []metrics.Store {
 	var all []metrics.Store
 	for _, s := range a.Stores {
@@ -130,7 +131,7 @@ func (d *sqlite) Connections() (used, idle, most int) {
 	return s.InUse, s.Idle, s.MaxOpenConnections
 }
 
-// Observe adds an observer to consumers that are made later.
+// Observe adds an observer to consumers that are created later.
 func (a *Assembly) Observe(o semel.Observer) {
 	a.options.Observers = append(a.options.Observers, o)
 }

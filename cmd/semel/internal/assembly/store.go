@@ -37,13 +37,15 @@ type Store struct {
 	policy *policy.Store
 }
 
-// tables gives access to Semel's own tables in a database of any kind.
+// tables has the methods for Semel's own tables. Both kinds of databases implement the methods in the same
+// way.
 type tables interface {
-	// OpenSchemas returns warnings about schemas in which other roles may create objects.
+	// OpenSchemas returns warnings about schemas in which other database roles may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
-	// LackingRights returns warnings about privileges on Semel's tables that the role lacks.
+	// LackingRights returns warnings about privileges on Semel's tables that the database role lacks.
 	LackingRights(ctx context.Context) ([]string, error)
-	// Grants returns the GRANT statements that a role needs, including those for the user's own deduplication tables.
+	// Grants returns the GRANT statements for a role. adopted are the user's own deduplication tables, for
+	// which statements are added.
 	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
 	store.Inbox
 	admin.Requeuer
@@ -84,48 +86,49 @@ type tables interface {
 	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
 }
 
-// database has the methods that differ between kinds of databases.
+// database has the methods that SQLite and PostgreSQL implement differently.
 type database interface {
-	// place returns a name of the database for errors, without secrets.
+	// place returns a description of the database for errors, without secrets.
 	place() string
-	// explain returns an error of the database for operators: one line, with a remedy.
+	// explain returns a database error as one line with a remedy, for operators.
 	explain(err error) error
-	// try asks the database to prepare the statements of the consumer's handler as they will be sent; see
-	// sqlhandler.Handler.Try.
+	// try lets the database prepare the statements of the consumer's handler, in the way in which they will
+	// be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
-	// leased makes a consumer that calls another system under claims in the database's inbox.
+	// leased creates a consumer that calls another system under claims of the database's inbox.
 	leased(call caller, config consumer.Config) (Consumer, error)
-	// answered makes a consumer of an endpoint whose answers name effects in the database.
+	// answered creates a consumer for an endpoint whose responses name effects in the database.
 	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
-	// Notify wakes processes that wait for due rows of a consumer.
+	// Notify wakes processes that wait for due rows of the consumer.
 	Notify(ctx context.Context, consumer string) error
 	// violates returns a function that reports whether an error is a violation of the constraint.
 	violates(constraint string) func(error) bool
-	// hasUnique reports whether a unique constraint of this name exists, so that violates can recognise its
-	// violation.
+	// hasUnique reports whether a unique constraint of this name exists. Only an existing constraint can be
+	// recognised by violates.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
 	// Query runs a read-only query and calls each for every row.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
-	// Connections returns the connections of this process.
+	// Connections returns the number of open connections of this process.
 	Connections() (used, idle, most int)
 	Close() error
 }
 
 // opening has the options for opening a store.
 type opening struct {
-	// create allows to create a missing database.
+	// create allows the store to create a missing database.
 	create bool
-	// patient is true if a person waits for a command that is not retried: it waits longer for writers that never
-	// pause.
+	// patient waits longer for writers that never pause. patient is set for commands that a person runs,
+	// because nothing retries such a command.
 	patient bool
-	// cipher encrypts stored payloads; nil: no encryption.
+	// cipher encrypts stored payloads; nil without encryption.
 	cipher store.Cipher
-	// encryptedSince is the time from which plain text is rejected; zero: never.
+	// encryptedSince is the time from which rows in plain text are rejected; zero if such rows are always
+	// accepted.
 	encryptedSince time.Time
-	// connections is the maximum number of connections that the consumers of the store need.
+	// connections is the number of connections that the store's consumers need.
 	connections int
-	// log gets findings about the database; nil: none are logged.
+	// log receives warnings about the database; nil to log nothing.
 	log *slog.Logger
 }
 
@@ -157,23 +160,24 @@ func (s *Store) Name() string { return s.policy.Name }
 // OnServer reports whether the database runs in a server, outside this process.
 func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
-// Lines returns the store's view of inbox rows; nil if the store has none.
+// Lines returns the part of the store that unblocks rows which wait behind other rows, or nil if the store
+// has no such part.
 func (s *Store) Lines() admin.Lines {
 	lines, _ := s.tables.(admin.Lines)
 	return lines
 }
 
-// Derivations returns the store's record of how ids were found.
+// Derivations returns the store's records of the selectors with which ids were found.
 func (s *Store) Derivations() admin.Derivations { return s.tables }
 
-// Streams returns the streams of the store; nil if it has none.
+// Streams returns the streams of the store, or nil if the store has none.
 func (s *Store) Streams() admin.Streams {
 	streams, _ := s.tables.(admin.Streams)
 	return streams
 }
 
-// closeWithin is how long closing a store may take. Giving up loses nothing: committed transactions stay, and the
-// server rolls back the others.
+// closeWithin is the maximum time for closing a store. After a timeout nothing is lost: committed
+// transactions stay, and the server rolls back the others.
 const closeWithin = 5 * time.Second
 
 func (s *Store) closeWithin(most time.Duration) error {
@@ -186,7 +190,7 @@ func (s *Store) closeWithin(most time.Duration) error {
 	return <-ended
 }
 
-// Failed adds the name of the store and a remedy to an error; nil stays nil.
+// Failed adds the name of the store and a remedy to an error. Failed returns nil for nil.
 func (s *Store) Failed(err error) error {
 	if err == nil {
 		return nil
@@ -194,13 +198,13 @@ func (s *Store) Failed(err error) error {
 	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
 }
 
-// lacksMigration reports whether the store needs migrations.
+// lacksMigration reports whether migrations are missing in the store.
 func (s *Store) lacksMigration(ctx context.Context) bool {
 	all, err := s.Status(ctx)
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
-// remedied is an error with a remedy on one line.
+// remedied is an error with a remedy, as one line.
 type remedied struct {
 	text string
 	err  error
@@ -211,16 +215,17 @@ func (e *remedied) Unwrap() error { return e.err }
 
 var errNoDatabase = errors.New("there is no database")
 
-// preparesNames marks connections that prepare named statements.
+// preparesNames marks connections that use named prepared statements.
 const preparesNames = "semel: prepares named statements"
 
-// withoutNames stops a pool from preparing named statements when it connects through a pooler. A pooler in
-// transaction mode gives each transaction another server connection, which does not know the names or has other
-// statements under them.
+// withoutNames makes a pool stop using named prepared statements if the pool connects through a pooler such
+// as PgBouncer. In transaction mode, a pooler can run each transaction on another server connection. That
+// connection may lack the named statement, or have another statement with the same name.
 //
-// Each new connection checks this before use, because a pooler may be put in front of the database during a run: a
-// pooler gives each client a process id that differs from the one of the server process. Then the pool replaces all
-// connections that prepare named statements. No statement fails for that, so no message is charged with an attempt.
+// The pool checks each new connection, because an operator may add a pooler during a run. The check compares
+// process ids: behind a pooler, the id that the client received differs from the id of the server process.
+// When a pooler is found, the pool replaces all connections that use named statements. No statement fails
+// because of the change, so no message is charged with an attempt.
 func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	var pooled atomic.Bool
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
@@ -246,8 +251,8 @@ func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	}
 }
 
-// throughPooler reports whether the server process has another id than the one that was sent when the connection
-// started. throughPooler sends no named statement.
+// throughPooler reports whether the server's process id differs from the id that was sent when the
+// connection started. throughPooler itself uses no named statement.
 func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	results, err := conn.Exec(ctx, "select pg_catalog.pg_backend_pid() = "+strconv.Itoa(int(int32(conn.PID())))+"::int4").ReadAll()
 	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
@@ -256,8 +261,8 @@ func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	return string(results[0].Rows[0][0]) != "t", nil
 }
 
-// plainHost returns a remote host of the connection string for which the client may use an unencrypted connection, as
-// it does if sslmode is not set and the server offers no TLS; empty if there is none.
+// plainHost returns a remote host to which the client may connect without encryption, or "" if there is
+// none. If sslmode is not set, the client does so for servers without TLS.
 func plainHost(c *pgconn.Config) string {
 	if c.TLSConfig == nil && remote(c.Host) {
 		return c.Host

@@ -20,7 +20,7 @@ func TestASenderOutlivesItsWriters(t *testing.T) {
 	}}
 	for name, want := range map[string][]string{
 		"booking": nil, "mailer": {"booking", "steps"}, "last": {"pong"},
-		"ping": {"booking"}, // but not pong, which itself waits for ping
+		"ping": {"booking"}, // pong is left out, because pong itself waits for ping
 		"pong": nil,
 	} {
 		if got := writersTo(p, p.Consumer(name)); !slices.Equal(got, want) {

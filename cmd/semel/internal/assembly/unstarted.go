@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// unstarted is a consumer that cannot start. Its run ends at once with the error, while the other consumers run.
+// unstarted is a consumer that cannot start. Run returns the error immediately, while the other consumers
+// run.
 type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
@@ -30,8 +31,8 @@ func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Predicti
 	return nil, u.err
 }
 
-// without reports whether the run continues although a store has failed. If so, it keeps err for the store's
-// consumers.
+// without reports whether the run can continue without the named store, which failed. If the run can
+// continue, err becomes the result of the store's consumers.
 func (a *Assembly) without(store string, err error) bool {
 	if !a.spares(store) {
 		return false
@@ -40,7 +41,8 @@ func (a *Assembly) without(store string, err error) bool {
 	return true
 }
 
-// spares reports whether the run may continue without a store, because all its consumers have on_failure: continue.
+// spares reports whether the run may continue without a store. All consumers of the store must have
+// on_failure: continue.
 func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
@@ -53,9 +55,9 @@ func (a *Assembly) spares(store string) bool {
 	return true
 }
 
-// spareUnanswering continues without stores that do not answer within 15 seconds, if the run may continue without
-// them. Otherwise a server that accepts connections but never answers would keep the consumers of other stores from
-// starting.
+// spareUnanswering waits up to 15 seconds for each store that the run may do without, and then continues
+// without the store. Otherwise a server that accepts connections but never responds would stop the consumers
+// of other stores from starting.
 func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	for _, s := range a.Stores {
 		if len(a.Stores) == 1 || !a.spares(s.Name()) {
@@ -75,7 +77,7 @@ func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	return nil
 }
 
-// logRisk logs at the start the risk that the policy accepts for calls without a key.
+// logRisk logs, at the start, the risk that the policy accepts for calls without an idempotency key.
 func (a *Assembly) logRisk(c *policy.Consumer) {
 	because := func(text string) []any {
 		return []any{slog.String("consumer", c.Name), slog.String("because", legible.Printable(text))}
@@ -88,8 +90,8 @@ func (a *Assembly) logRisk(c *policy.Consumer) {
 	}
 }
 
-// logWindow logs at the start what happens after a call with an unknown outcome, and how its message ends if the call
-// may not be repeated.
+// logWindow logs, at the start, what happens after a call with an unknown outcome. ends describes how the
+// message ends if the call must not be repeated.
 func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {
@@ -103,7 +105,7 @@ func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	a.options.Logger.Info("if the outcome of a call is unknown, "+says, "consumer", c.Name)
 }
 
-// boxOf returns the command that shows the waiting messages of a consumer.
+// boxOf returns the name of the command that lists the consumer's waiting messages.
 func boxOf(c *policy.Consumer) string {
 	if c.Sends() {
 		return "intents"

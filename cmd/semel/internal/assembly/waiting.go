@@ -20,30 +20,31 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// waiting is a consumer whose store of keys was unavailable at the start. The durability of the store is unknown
-// until it answers, so the run of the consumer waits for it. Other consumers run meanwhile.
+// waiting is a consumer whose Redis store was unavailable at the start. Whether the server keeps keys
+// durably is unknown until Redis responds, so Run waits for the store first. Other consumers run meanwhile.
 type waiting struct {
 	name, store string
 	logger      *slog.Logger
-	// make makes the consumer when the store is available.
+	// make creates the consumer when the store is available.
 	make func(context.Context) (Consumer, error)
 
 	mutex sync.Mutex
 	made  Consumer // nil until the store is available; guarded by mutex
-	why   error    // the last failure to reach the store; guarded by mutex
+	why   error    // the latest connection error; guarded by mutex
 	// since is the time of the first failure; guarded by mutex.
 	since time.Time
 }
 
-// The delays between attempts to reach a store of keys.
+// The delays between attempts to connect to Redis.
 const (
 	firstAwait = time.Second
 	mostAwait  = 15 * time.Second
-	// answersWithin is the timeout of one attempt.
+	// answersWithin is the timeout of one attempt to connect.
 	answersWithin = 15 * time.Second
 )
 
-// orWaiting makes a consumer, or one that waits for its store if the store is unavailable.
+// orWaiting creates a consumer. If the store is unavailable, orWaiting returns w, whose Run waits for the
+// store.
 func (a *Assembly) orWaiting(ctx context.Context, w *waiting) (Consumer, error) {
 	made, err := w.try(ctx)
 	if err == nil || ctx.Err() != nil || !passes(err) {
@@ -65,7 +66,7 @@ func (w *waiting) try(ctx context.Context) (Consumer, error) {
 	return made, err
 }
 
-// await returns the consumer; nil if ctx ends before the store is available.
+// await waits until the store is available and returns the consumer. If ctx ends first, await returns nil.
 func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	began := time.Now()
 	for wait := firstAwait; timing.Wait(ctx, wait); wait = min(2*wait, mostAwait) {
@@ -80,7 +81,8 @@ func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	return nil, nil
 }
 
-// Run implements Consumer. A stop before the store is available is not a failure, because nothing was fetched.
+// Run implements Consumer. If ctx ends before the store is available, Run returns no error, because no
+// message was fetched.
 func (w *waiting) Run(ctx context.Context) error {
 	made, err := w.await(ctx)
 	if made == nil {
@@ -129,7 +131,7 @@ func (w *waiting) Ready() (bool, string) {
 	return false, "store: " + why.Error()
 }
 
-// Alive implements Consumer. Waiting for the store counts as alive.
+// Alive implements Consumer. A consumer that waits for its store is alive.
 func (w *waiting) Alive() (bool, string) {
 	if made, _ := w.now(); made != nil {
 		return made.Alive()
@@ -156,12 +158,11 @@ func (w *waiting) Load() measure.Load {
 	return measure.Load{}
 }
 
-// passing are errors of Redis that end without intervention.
+// passing are the Redis error codes of conditions that end without an operator.
 var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
 
-// passes reports whether an error of opening a store of keys may end without intervention, for example while the
-// server is down or loads its data. Faults of the policy do not: a password, a certificate, a server without
-// persistence.
+// passes reports whether an error can end without an operator, for example while the server is down or loads
+// its data. A wrong password, a wrong certificate or a server without persistence needs an operator.
 func passes(err error) bool {
 	var refusal *rueidis.RedisError
 	if errors.As(err, &refusal) {

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// brief is a consumer whose run ends at once.
+// brief is a consumer whose run ends immediately.
 type brief struct{ Consumer }
 
 func (brief) Run(context.Context) error      { return nil }
@@ -31,7 +31,7 @@ func (brief) Load() measure.Load             { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 
-// awaits returns a consumer whose store first returns these errors and then works.
+// awaits returns a consumer whose store fails with the given errors, one per attempt, and then works.
 func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
@@ -118,7 +118,7 @@ func TestTemporaryFailuresOfAKeyStore(t *testing.T) {
 	}
 }
 
-// closedPort returns an address on which nothing listens any more.
+// closedPort returns an address of this machine on which nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -11,14 +11,15 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// hooks is a webhook source with the server of its address. The server is opened when a run starts, so that an
-// address in use is reported before any webhook is received. Commands that only read from a source do not listen.
+// hooks is a webhook source with the HTTP server of its address. A run opens the server at the start, so
+// that the run fails immediately if the address is in use. Commands that only need the source's settings do
+// not listen.
 type hooks struct {
 	*webhook.Receiver
 	assembly *Assembly
 	hook     *policy.Webhook
 	logger   *slog.Logger
-	opened   bool // used by the maker, and then by Fetch
+	opened   bool // set when the source is created, later used only by Fetch
 }
 
 func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.Source, error) {
@@ -38,7 +39,7 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.S
 
 // Fetch implements source.Source.
 func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if err := h.open(); err != nil { // for a consumer that switched to another generation
+	if err := h.open(); err != nil { // needed when the consumer has switched to another generation
 		return nil, err
 	}
 	return h.Receiver.Fetch(ctx, most)
@@ -58,7 +59,7 @@ func (h *hooks) open() error {
 	return nil
 }
 
-// hookServer returns the server of an address, which several sources may share.
+// hookServer returns the HTTP server of an address. Several sources may share an address.
 func (a *Assembly) hookServer(w *policy.Webhook) (*hookserver.Server, error) {
 	a.hooksMutex.Lock()
 	defer a.hooksMutex.Unlock()

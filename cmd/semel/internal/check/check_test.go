@@ -42,7 +42,7 @@ func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
 	})
 }
 
-// sound is a policy with which every question passes that can be answered.
+// sound is a policy for which no question fails.
 const sound = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -62,7 +62,7 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}
 `
 
-// receiving is a policy whose source is a webhook with its id in an unsigned header.
+// receiving is a policy with a webhook source. The consumer finds the id in an unsigned header.
 const receiving = `version: 1
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
 sources:
@@ -108,7 +108,7 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 	}
 }
 
-// calling is a sound policy whose handler calls an HTTP endpoint.
+// calling is a policy without faults whose handler calls an HTTP endpoint.
 const calling = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -131,8 +131,8 @@ consumers:
         window: 24h
 `
 
-// subject returns the consumer of a policy after replacing pairs of old and new text in it, with facts of a healthy
-// store and broker.
+// subject returns the consumer of a policy, with facts of a healthy store and broker. replace has pairs of
+// texts: each second text replaces the first in the policy.
 func subject(t *testing.T, text string, replace ...string) *Subject {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {
@@ -153,7 +153,7 @@ func subject(t *testing.T, text string, replace ...string) *Subject {
 		Broker: &Broker{Horizon: source.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
 }
 
-// answers returns the numbers of the questions whose result is r, and the first of their answers.
+// answers returns the numbers of the questions with result r, and the first answer with this result.
 func answers(s *Subject, r Result) (numbers []int, first Answer) {
 	for _, q := range Questions() {
 		if a := q.Answer(s); a.Result == r {
@@ -180,7 +180,7 @@ func TestASoundPolicyPasses(t *testing.T) {
 	}
 }
 
-// planted is a fault in a policy, store or broker, and the only question that must find it.
+// planted is a fault in a policy, store or broker. Only the question with this number must find the fault.
 type planted struct {
 	number   int
 	text     string
@@ -242,14 +242,14 @@ func inStoreOrBroker() map[string]planted {
 		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed although the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
 		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call with an unknown outcome", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
 		"K3_22_offsets_without_markers":            fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
-		// The policy check rejects this, too.
+		// The policy check rejects such a policy too.
 		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, but its lease is 30s"},
 		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked because the processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
 	}
 }
 
 func TestPlantedFaultsAreFoundUnderTheirNumbers(t *testing.T) {
-	also := map[string][]int{ // the other questions that fail for the same fault
+	also := map[string][]int{ // other questions that fail because of the same fault
 		"K3_8_calls_without_a_key":                         {8, 9},
 		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, 10},
 	}
@@ -288,10 +288,10 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 	})
 }
 
-// marking replaces the strategy: the store keeps markers, and no rows of applied messages.
+// marking changes the strategy to marker. The store then has markers but no rows of applied messages.
 var marking = []string{"strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
 
-// leasing is a policy whose claims are keys in Redis.
+// leasing is a policy whose claims are leased keys in Redis.
 const leasing = `version: 1
 stores:
   keys: {redis: {addresses: ["127.0.0.1:6379"], persistence: seconds, because: "it has a replica"}}

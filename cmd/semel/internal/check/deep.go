@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// slice is the number of rows that one statement compares, mostDenied the number of contradictions that are
-	// reported.
+	// slice is the number of rows that one statement compares. mostDenied is the maximum number of reported
+	// contradictions.
 	slice      = 5000
 	mostDenied = 100
 )
 
-// Deep is the result of comparing inbox rows with their markers and streams, and intents with the markers of their
-// causes.
+// Deep is the result of a deep check, which compares inbox rows with their markers and streams. The deep
+// check also compares intents with the markers of the messages that caused them.
 type Deep struct {
-	// From is the number of the last row before the comparison, and To the number of the last row
-	// that was compared. A later comparison continues after To.
+	// From is the row number after which the comparison started. To is the number of the last compared row.
+	// The next comparison continues after To.
 	From, To int64
-	// Rows is the number of rows that were compared. Intents is how many of them are intents that were compared with
-	// the markers of their causes.
+	// Rows is the number of compared rows. Intents is the number of these rows that are intents and were
+	// compared with the markers of their causes.
 	Rows, Intents int64
 	Denied        []sqlstore.Mismatch
-	// Rest is the reason why rows after To were not compared; empty if all were.
+	// Rest is why rows after To were not compared; empty if all rows were compared.
 	Rest string
 }
 
-// denials compares up to most rows after a row; see sqlstore.Store.Denials.
+// denials compares up to most rows with numbers greater than after; see sqlstore.Store.Denials.
 type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
-// compareRows compares all rows after from, in slices. A row, its marker and its stream are written in one commit, so
-// a single statement always reads them in agreement, and no snapshot must be held for longer than a statement. If a
-// slice fails or ctx ends, the result has the slices before it.
+// compareRows compares all rows after from, one slice per statement. A row, its marker and its stream are
+// written in one transaction, so a single statement reads all of them in the same state. No longer snapshot
+// is needed. If a slice fails or ctx ends, the result covers the earlier slices.
 func compareRows(ctx context.Context, from int64, within time.Duration, of denials) *Deep {
 	d := &Deep{From: from, To: from}
 	for d.Rest == "" {
@@ -61,11 +61,10 @@ func compareRows(ctx context.Context, from int64, within time.Duration, of denia
 	return d
 }
 
-// add adds the result of one slice. add stops at the row with which mostDenied contradictions are
-// reached.
+// add adds the result of a slice. If the number of contradictions reaches mostDenied, add stops at that row.
 func (d *Deep) add(found sqlstore.Looked) {
 	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
-	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent is also a row
+	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent with two contradictions counts as one row
 	if room := mostDenied - len(d.Denied); len(found.Denied) > room {
 		found = sqlstore.Looked{Denied: found.Denied[:room], Last: d.To}
 		if room > 0 {
@@ -82,9 +81,9 @@ func (s *Subject) Command() string {
 	return fmt.Sprintf("semel check --deep --consumer %s --from %d --config %s", s.Consumer.Name, s.Facts.Deep.To, s.Policy.File)
 }
 
-// explained reports whether the policy explains a contradiction: without markers, the message of an intent has none;
-// and if the policy no longer checks versions, messages that were received while it did take effect without their
-// stream.
+// explained reports whether the policy explains a contradiction. Without markers, the message that caused an
+// intent has no marker. If the policy no longer checks versions, messages that were received with versions
+// were applied without updating the stream.
 func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
 	if d.By == sqlstore.MismatchStream {
@@ -93,7 +92,7 @@ func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
-// denied returns the answer if rows contradict their records.
+// denied returns the answer for rows that contradict their records.
 func (s *Subject) denied() Answer {
 	d := s.Facts.Deep
 	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")
@@ -104,7 +103,7 @@ func (s *Subject) denied() Answer {
 		"records of the same commits contradict %s, although no commit of Semel writes contradictions: row %d is %s, and %s", count, first.Row, admin.StateOf(first.State), contradiction(first))
 }
 
-// contradiction describes which record contradicts a row.
+// contradiction describes which record contradicts the row.
 func contradiction(d sqlstore.Mismatch) string {
 	marker := "it has no marker"
 	if d.Marker != 0 {
@@ -123,7 +122,7 @@ func contradiction(d sqlstore.Mismatch) string {
 	return fmt.Sprintf("its stream has reached version %d, so nothing blocks it", d.Last)
 }
 
-// comparison describes which rows and intents were compared without a contradiction.
+// comparison describes which rows and intents were compared if no contradiction was found.
 func (d *Deep) comparison() string {
 	looked := fmt.Sprintf("%d rows", d.Rows)
 	if d.From > 0 {

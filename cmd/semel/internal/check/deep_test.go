@@ -14,21 +14,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store that has rows with every second number; the markers of some contradict them.
+// shelf is a store whose row numbers are all even. The markers of the rows in denied contradict the rows.
 type shelf struct {
 	rows   int64
 	denied map[int64]bool
 	calls  int
 }
 
-// denials compares the rows as a store does.
+// denials compares rows like a store.
 func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
 	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {
 		if row%2 != 0 {
 			continue
 		}
-		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // unordered, as a database may return them
+		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // contradictions are not sorted, as in a database
 			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}

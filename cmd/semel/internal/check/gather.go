@@ -15,22 +15,22 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Asked selects what Subjects reads.
+// Asked selects what to check.
 type Asked struct {
-	// Consumer is the name of the only consumer to check; empty: all.
+	// Consumer selects one consumer by name; empty for all consumers.
 	Consumer string
-	// Deep also compares the inbox rows after From with their markers and streams.
+	// Deep also compares the inbox rows with numbers after From with their markers and streams.
 	Deep bool
 	From int64
-	// Within is the timeout for each database and broker.
+	// Within is the timeout for each database and each broker.
 	Within time.Duration
 }
 
-// Opener opens the stores of a policy for which want returns true.
+// Opener opens the stores of the policy for which want returns true.
 type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
 
-// Subjects returns the consumers of a policy, or the named one, with the facts that store and broker have about them.
-// A Subject also records what could not be read, and why. If ctx ends, the consumers that were not read are missing.
+// Subjects returns the selected consumers of a policy, with facts from store and broker. If facts are
+// missing, the Subject says why. If ctx ends, Subjects returns only the consumers that were already read.
 func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) []*Subject {
 	var all []*Subject
 	for _, c := range p.Consumers {
@@ -40,7 +40,7 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
 		s.read(ctx, asked, open)
 		if ctx.Err() != nil && (s.Facts == nil || s.Facts.Deep == nil) {
-			return all // a consumer that was not read has no answers
+			return all // without facts no question could be answered
 		}
 		all = append(all, s)
 		if ctx.Err() != nil {
@@ -50,7 +50,7 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 	return all
 }
 
-// read reads the facts of store and broker.
+// read reads the facts from store and broker.
 func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	if s.Store.Redis != nil {
 		s.NoFacts = "store " + s.Store.Name + " is in Redis and has keys only"
@@ -85,9 +85,9 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	}
 }
 
-// keepMissing records err as a fault of the schema if it says that a table or column is missing. The schema check
-// only looks at constraints and indexes, so a foreign table with the name of one of Semel's tables is noticed only
-// when it is read.
+// keepMissing handles an error about a missing table or column: keepMissing stores the error in s.Schema.
+// The schema check looks only at constraints and indexes. If a foreign table has the name of one of Semel's
+// tables, the fault appears only when Semel reads the table.
 func (s *Subject) keepMissing(err error) {
 	var state interface{ SQLState() string }
 	switch {
@@ -95,7 +95,7 @@ func (s *Subject) keepMissing(err error) {
 		if code := state.SQLState(); code != "42P01" && code != "42703" { // undefined_table and undefined_column
 			return
 		}
-	case !strings.Contains(err.Error(), "no such column") && !strings.Contains(err.Error(), "no such table"): // SQLite has no error codes for them
+	case !strings.Contains(err.Error(), "no such column") && !strings.Contains(err.Error(), "no such table"): // SQLite has no error codes for missing tables and columns
 		return
 	}
 	if s.Schema == "" {
@@ -108,7 +108,7 @@ func plain(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// facts reads the facts of a store. If its tables do not fit, it reads no rows from them.
+// facts reads the facts from a store. If the tables do not fit this release, facts reads no rows.
 func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assembly.Store) (*Facts, error) {
 	f := &Facts{}
 	if err := a.Check(ctx); errors.Is(err, semel.ErrSchema) {
@@ -152,7 +152,7 @@ func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assemb
 	return f, nil
 }
 
-// broker reads the facts of the brokers.
+// broker reads the facts from the brokers.
 func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.Duration) *Broker {
 	b := &Broker{}
 	ctx, cancel := context.WithTimeout(ctx, within)

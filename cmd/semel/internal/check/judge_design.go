@@ -83,7 +83,8 @@ func (s *Subject) stable() Answer {
 	return pass("it comes from the producer; the store has no previous identity")
 }
 
-// derivation returns how the store records the way in which the consumer's ids are found.
+// derivation returns the text with which the store records how the consumer finds ids. derivation returns
+// false if nothing is recorded.
 func derivation(c *policy.Consumer) (string, bool) {
 	tells, is := c.Config().Identity.(interface{ Derivation() string })
 	if !is || len(tells.Derivation()) > admin.MaxDerivation {
@@ -112,7 +113,7 @@ func (s *Subject) scoped() Answer {
 	return pass("its records will have its own name; it has processed no message yet")
 }
 
-// own reports whether the records under a name belong to the consumer.
+// own reports whether records with this stored name belong to the consumer.
 func (s *Subject) own(name string) bool {
 	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name

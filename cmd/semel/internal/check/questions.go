@@ -1,10 +1,10 @@
 package check
 
-// Question is one question of the design review.
+// Question is a question of the design review.
 type Question struct {
-	// Number never changes. The number of a removed question is not used again.
+	// Number never changes. The number of a removed question is not reused.
 	Number int
-	// Asks is the question in one line. Explain says why it is asked and when it fails.
+	// Asks is the question in one line. Explain says why the question matters and when it fails.
 	Asks, Explain string
 	judge         func(*Subject) Answer
 }

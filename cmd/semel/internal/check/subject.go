@@ -11,47 +11,49 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Subject is a consumer for which the questions are answered, with what is known about it.
+// Subject is a consumer and the known facts about the consumer.
 type Subject struct {
 	Policy   *policy.Policy
 	Consumer *policy.Consumer
-	// Source is nil for a consumer that sends intents.
+	// Source is the consumer's source; nil for a consumer that sends intents.
 	Source *policy.Source
 	Store  *policy.Store
-	// Facts is what the store knows about the consumer; if it is nil, NoFacts says why.
+	// Facts are the facts from the store. If Facts is nil, NoFacts says why.
 	Facts   *Facts
 	NoFacts string
-	// Schema describes what is missing in the tables; empty if nothing is known to be missing.
+	// Schema describes what is missing in the tables; empty if nothing is missing or the tables were not
+	// checked.
 	Schema string
-	// Broker is nil if the source is not Kafka. Its NoHorizon and NoPositions say why values are missing.
+	// Broker has the facts from the brokers; nil if the source is not Kafka. NoHorizon and NoPositions say
+	// why facts are missing.
 	Broker *Broker
 }
 
-// Facts is what a store knows about a consumer.
+// Facts are the facts that a store has about a consumer.
 type Facts struct {
 	// Kept is the name under which the store keeps the consumer's records.
 	Kept string
-	// Names are the names of all consumers that the store knows. Derivations are the recorded ways in which consumers
-	// found ids. Owner identifies the handlers that own the name of this consumer.
+	// Names are the names of all consumers that the store knows. Derivations are the recorded texts about
+	// how consumers found ids. Owner identifies the handlers of the service that uses the consumer's name.
 	Names       []string
 	Derivations []admin.Derivation
 	Owner       string
-	// Retention is nil if no process of the consumer has recorded one.
+	// Retention is the recorded retention; nil if no process of the consumer has recorded one.
 	Retention *store.StoredRetention
 	Pending   store.Pending
 	Upkeep    sqlstore.Upkeep
-	// Deep is nil if rows were not compared.
+	// Deep is the result of the deep check; nil if rows were not compared.
 	Deep *Deep
-	// Unique reports whether the constraint of the business key exists; nil if the policy names none.
+	// Unique reports whether the business key's constraint exists; nil if the policy has no business key.
 	Unique *bool
 }
 
-// Broker is what the brokers know about a consumer.
+// Broker has the facts that the brokers have about a consumer.
 type Broker struct {
 	Horizon   source.Horizon
 	NoHorizon string
-	// Partitions is the number of partitions; in Ahead of them the committed offset of the group is ahead of the
-	// store.
+	// Partitions is the number of partitions. Ahead is the number of partitions whose committed offset is
+	// ahead of the store.
 	Partitions, Ahead int
 	Missing           int64
 	NoPositions       string
@@ -65,15 +67,15 @@ const (
 	Pass       Result = "pass"
 	Fail       Result = "fail"
 	CannotKnow Result = "cannot_know"
-	// NotApplicable is the result if the question does not apply to the consumer.
+	// NotApplicable means that the question does not concern the consumer.
 	NotApplicable Result = "not_applicable"
 )
 
-// Answer is the answer to a question. With CannotKnow, Evidence says why nothing is known.
+// Answer is the answer to a question. With CannotKnow, Evidence says why.
 type Answer struct {
 	Result   Result
 	Evidence string
-	// Remedy says how to correct a failure, or how to get the missing knowledge; empty with Pass.
+	// Remedy says how to fix a failure, or how to get the missing facts; empty with Pass.
 	Remedy string
 }
 
@@ -93,7 +95,7 @@ func notApplicable(format string, args ...any) Answer {
 	return Answer{Result: NotApplicable, Evidence: fmt.Sprintf(format, args...)}
 }
 
-// unread returns the answer if the store could not be read.
+// unread returns the answer for a store that could not be read.
 func (s *Subject) unread() Answer {
 	if s.Store.Redis != nil {
 		return cannot("", "%s", s.NoFacts)
@@ -101,16 +103,16 @@ func (s *Subject) unread() Answer {
 	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
 }
 
-// calls returns the endpoint that the consumer calls; nil if there is none.
+// calls returns the endpoint that the consumer calls, or nil.
 func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
 
-// outside reports whether the consumer itself has effects outside its store.
+// outside reports whether the consumer's own handler has effects outside of the store.
 func (s *Subject) outside() bool {
 	h := s.Consumer.Handler
 	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
 }
 
-// orders reports whether the consumer writes intents, which other consumers send.
+// orders reports whether the consumer writes intents that other consumers send.
 func (s *Subject) orders() bool {
 	for _, c := range s.Policy.Consumers {
 		if c.Sends() && s.Consumer.WritesTo(c.Name) {
@@ -120,7 +122,7 @@ func (s *Subject) orders() bool {
 	return false
 }
 
-// kind returns the kind of the declared effect; empty if none is declared.
+// kind returns the kind of the declared effect, or "" if the policy declares none.
 func (s *Subject) kind() policy.EffectKind {
 	if s.Consumer.Effect == nil {
 		return ""
@@ -128,7 +130,7 @@ func (s *Subject) kind() policy.EffectKind {
 	return s.Consumer.Effect.Kind
 }
 
-// a returns a kind of effect with its article.
+// a returns "a" or "an" and the kind of effect.
 func a(k policy.EffectKind) string {
 	if strings.ContainsAny(string(k[:1]), "aeiou") {
 		return "an " + string(k)
@@ -136,7 +138,8 @@ func a(k policy.EffectKind) string {
 	return "a " + string(k)
 }
 
-// repeatable reports whether repeating an effect of this kind is harmless, because it only renews the same state.
+// repeatable reports whether an effect of this kind may happen twice. The second effect only writes the same
+// state again.
 func repeatable(k policy.EffectKind) bool {
 	return k == policy.Projection || k == policy.Cache || k == policy.AuditCopy
 }

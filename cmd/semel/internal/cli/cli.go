@@ -1,6 +1,5 @@
-// Package cli is the command line of semel. Its commands read flags, call the
-// packages that do the work and print what came of it. Results go to stdout,
-// everything else to stderr.
+// Package cli is the command line of semel. The commands read flags, call the packages that do the work, and
+// print the results. Results go to standard output, everything else to standard error.
 package cli
 
 import (
@@ -21,12 +20,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command that args name and returns the exit code.
+// Main runs the command in args and returns the exit code.
 func Main(ctx context.Context, args []string, s command.Streams) int {
 	safe := s
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
 	root := newRoot(&command.CLI{Streams: safe, Raw: s})
-	root.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // with nil, cobra would use the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -62,13 +61,13 @@ func newRoot(c *command.CLI) *cobra.Command {
 	return root
 }
 
-// consumersCommand has the commands for one consumer, or several.
+// consumersCommand returns the command group for consumers.
 func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// mendDefaults hides the commands that the library adds, and makes them refuse unknown words, as
-// ours do.
+// mendDefaults hides the commands that cobra adds. These commands then also reject unknown arguments, like
+// the commands of semel.
 func mendDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -90,11 +89,10 @@ func mendDefaults(root *cobra.Command) {
 	}
 }
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP
-// ends, so that a command can finish what it does. A second SIGINT or SIGTERM
-// ends the process at once; a second SIGHUP does not, because of one terminal
-// that goes away both the kernel and the shell tell. Who started the process
-// with SIGHUP ignored, as nohup does, wants it to go on.
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so that a command can
+// finish its work. A second SIGINT or SIGTERM ends the process immediately. A second SIGHUP does not,
+// because a closed terminal causes two: one from the kernel and one from the shell. If the process was
+// started with SIGHUP ignored, as by nohup, SIGHUP is ignored.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 3)

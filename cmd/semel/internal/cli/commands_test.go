@@ -14,9 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// acts are the commands that change what is kept, or the consumers: each says with
-// --dry-run what it would do. A command that is not here changes nothing, or stands in
-// others.
+// acts are the commands that change stored data or control consumers. Each of them has the flag --dry-run.
 var acts = []string{
 	"gaps skip",
 	"erase", "consumers identity release", "consumers identity retire",
@@ -28,7 +26,7 @@ var acts = []string{
 	"rebuild drop", "rebuild start", "rebuild stop", "rebuild switch", "replay start", "replay stop",
 }
 
-// others change something and are no acts, each with the reason why it needs no --dry-run.
+// others are commands that change something but have no --dry-run, with the reason.
 var others = map[string]string{
 	"run":           "it is the work itself",
 	"demo":          "it works in a folder of its own",
@@ -38,7 +36,7 @@ var others = map[string]string{
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
-// documents are the commands without --json, each with the reason.
+// documents are the commands without the flag --json, with the reason.
 var documents = map[string]string{
 	"audit export":    "it prints a line of JSON an act",
 	"generate alerts": "it prints rules that Prometheus reads",
@@ -106,7 +104,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 // named matches the usage of a command whose arguments are names of consumers.
 var named = regexp.MustCompile(`^\w+ \[?NAME`)
 
-// noFiles is how the shell is told to propose no files.
+// noFiles is the output of a completion that tells the shell not to suggest files.
 const noFiles = ":4\n"
 
 func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ofFiles are the flags whose value is a file, or a folder.
+// ofFiles are the flags whose value is a file or a folder.
 var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
 
-// completeWords has the shell propose no files where the commands want none. What has words
-// of its own keeps them.
+// completeWords stops the shell from suggesting files for arguments and flags that are no files. Existing
+// completions stay.
 func completeWords(c *command.CLI, root *cobra.Command) {
 	walk(root, func(cmd *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
@@ -41,14 +41,14 @@ func walk(cmd *cobra.Command, see func(*cobra.Command)) {
 	}
 }
 
-// flagFault says what is wrong with a flag and whose help tells more. Behind a
-// command that does not exist any flag is unknown: then the command is named.
+// flagFault returns the error for an invalid flag, with the command whose help explains the flag. If the
+// flag follows an unknown command, the error is about the unknown command.
 func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if _, rest, findErr := root.Find(args); cmd.HasSubCommands() && findErr == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 			return command.KnownCommand(cmd, rest)
 		}
-		text, _, _ := strings.Cut(err.Error(), ": strconv.") // says nothing that the value does not show
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // the part after the name of the function only repeats the value
 		if value, _, ok := strings.Cut(text, ": time: "); ok {
 			text = value + "; write a number with its unit, as 10s"
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// documentedLine finds a command of semel in a line of a shell block.
+// documentedLine matches a line of a shell block that runs semel.
 var documentedLine = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/)?semel (.*)$`)
 
-// documented returns the commands of semel in the shell blocks and the inline code of a page.
+// documented returns the semel commands in the shell blocks and the inline code of a page.
 func documented(page string) (all []string) {
 	block, shell := false, false
 	var prose strings.Builder
@@ -41,7 +41,7 @@ func documented(page string) (all []string) {
 	return all
 }
 
-// commandWords splits a line as a shell does, up to what is for the shell alone.
+// commandWords splits a line into words, like a shell. commandWords stops at redirections and pipes.
 func commandWords(line string) (words []string) {
 	word, quote, begun := strings.Builder{}, rune(0), false
 	end := func() {
@@ -83,7 +83,7 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages = append(pages, slices.DeleteFunc(more, func(path string) bool {
-			return strings.Contains(path, "reference/commands/") // generated from the commands
+			return strings.Contains(path, "reference/commands/") // these pages are generated from the commands
 		})...)
 	}
 	found := 0
@@ -106,8 +106,8 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// justified returns an error if the words are an act with rows or flags and without --because, and so
-// would be refused. A command that a sentence only names needs none, and retention run has a reason of its own.
+// justified returns an error for a documented command that changes something and lacks --because. A command
+// that a sentence only mentions by name needs no flags. retention run has a default reason.
 func justified(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil || len(rest) == 0 || cmd.CommandPath() == "semel retention run" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
@@ -121,8 +121,8 @@ func justified(words []string) error {
 	return errors.New("it is refused without --because")
 }
 
-// parses returns why the words are no command of semel with its arguments and flags. A command
-// without arguments, as a sentence names it, needs none.
+// parses returns an error if the words are not a valid semel command with valid arguments and flags. A
+// command that a sentence only mentions by name needs no arguments.
 func parses(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are what the help of each command shows, by the command's path.
+// examples are the examples in the help of each command, by command path.
 var examples = map[string][]string{
 	"semel": {
 		"semel run",
@@ -257,7 +257,7 @@ var examples = map[string][]string{
 	},
 }
 
-// addExamples puts the examples into the help of a command and of all below it.
+// addExamples adds the examples to the help of a command and of all its subcommands.
 func addExamples(cmd *cobra.Command) {
 	if lines := examples[cmd.CommandPath()]; lines != nil {
 		cmd.Example = "  " + strings.Join(lines, "\n  ")

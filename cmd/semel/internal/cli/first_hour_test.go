@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands of "Try it" and
-// compares what they print on a terminal of 80 columns with the blocks below them.
+// TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands in the section "Try it". The page must
+// show the output on a terminal of 80 columns below each command.
 func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 	commands, printed := tryIt(t, "../../../../docs/start/first-hour-policy.md")
 	if len(commands) != 3 || len(printed) != 3 {
@@ -43,7 +43,7 @@ func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 	}
 }
 
-// tryIt returns the commands and outputs of the section.
+// tryIt returns the commands and the outputs in the section "Try it".
 func tryIt(t *testing.T, path string) (commands, printed []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -65,7 +65,7 @@ func tryIt(t *testing.T, path string) (commands, printed []string) {
 	return commands, printed
 }
 
-// inExample goes to a folder in which the example is where the page says.
+// inExample changes to a folder in which the example has the path that the page names.
 func inExample(t *testing.T, example string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -87,11 +87,11 @@ func inExample(t *testing.T, example string) {
 
 var (
 	age = regexp.MustCompile(`\b\d+s\b *`)
-	// rerun depends on how batches form.
+	// The number of reruns depends on the sizes of batches.
 	rerun = regexp.MustCompile(`rerun +\d+`)
 )
 
-// steady is what does not depend on the time and the machine.
+// steady replaces the parts of an output that depend on time or machine.
 func steady(text string) string {
 	return rerun.ReplaceAllString(age.ReplaceAllString(text, "AGE "), "rerun N")
 }

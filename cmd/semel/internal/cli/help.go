@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// group is a group of commands in the help of semel.
+// group is a group of commands in the help of the root command.
 type group struct {
 	title string
 	names []string
 }
 
-// groups are the groups in their order.
+// groups returns the groups in the order of the help.
 func groups() []group {
 	return []group{
 		{"Start", []string{"run", "demo", "version"}},
@@ -43,11 +43,12 @@ func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// mostLines is the height of a usual terminal, in lines. Helps fit it.
+// mostLines is the height of a common terminal. Help texts fit this height.
 const mostLines = 24
 
-// help returns the help of a command: the paragraphs of its description that fit a terminal, the
-// first one at least, then usage, examples and flags. The reference has all paragraphs.
+// help returns the help text of a command. The text has as many paragraphs of the description as fit a
+// terminal, but at least the first. Usage, examples and flags follow. The reference has the complete
+// description.
 func help(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return rootHelp(cmd)
@@ -57,14 +58,14 @@ func help(cmd *cobra.Command) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(description(cmd), "\n\n") {
 		if room -= strings.Count(paragraph, "\n") + 2; i > 0 && room < 0 && !strings.HasPrefix(cmd.CommandPath(), "semel completion") {
-			break // the library's commands say there how to load what they print
+			break // the long text of cobra's commands explains how to load the printed script
 		}
 		b.WriteString(paragraph + "\n\n")
 	}
 	return b.String() + rest
 }
 
-// usage is the help of a command below its description.
+// usage returns the part of a help text after the description.
 func usage(cmd *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s\n", usageLine(cmd))
@@ -122,7 +123,7 @@ func usageLine(cmd *cobra.Command) string {
 	return line
 }
 
-// listed are the subcommands that the help names.
+// listed returns the subcommands that the help lists.
 func listed(cmd *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(child *cobra.Command) bool { return !child.IsAvailableCommand() })
 }
@@ -134,7 +135,7 @@ func widest(all []*cobra.Command) (columns int) {
 	return columns
 }
 
-// ownFlags are the flags of a command without --help and the global flags.
+// ownFlags returns the flags of a command, without --help and the global flags.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
@@ -145,8 +146,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// explained returns the flags that the help of a command explains, and the names of the others by the
-// command whose help explains them.
+// explained returns the flags that the command's help explains. For all other flags, explained returns the
+// names, grouped by the command whose help explains the flags.
 func explained(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
 	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
 	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shellWords splits an example as a shell does, without what it redirects.
+// shellWords matches the words of an example's command line.
 var shellWords = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestEveryHelpHasExamplesThatAreRight(t *testing.T) {
@@ -37,7 +37,7 @@ func TestEveryHelpHasExamplesThatAreRight(t *testing.T) {
 	}
 }
 
-// checkExample holds an example to the commands, flags and arguments there are.
+// checkExample checks that an example uses existing commands, flags and arguments.
 func checkExample(t *testing.T, path, line string) {
 	t.Helper()
 	var args []string
@@ -169,7 +169,7 @@ func TestTheEnvironmentHasDefaultsOfFlags(t *testing.T) {
 	}
 }
 
-// The words of the library's own completion commands are not ours.
+// The texts of cobra's completion commands cannot be changed.
 func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
 	walk(newRoot(&command.CLI{}), func(cmd *cobra.Command) {
 		path := strings.Fields(cmd.CommandPath())[1:]

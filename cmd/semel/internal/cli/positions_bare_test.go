@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// A Go program has no policy: its operators say in flags what a policy would say.
+// A Go program has no policy, so its operators give the values of a policy as flags.
 func TestPositionsWithoutAPolicy(t *testing.T) {
 	folder := t.TempDir()
 	run := func(words ...string) (int, string) {

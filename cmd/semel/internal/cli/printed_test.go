@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostile is what a payload, a path or an operator's words may hold to rule a
-// terminal or to forge a line.
+// hostile are texts that a payload, a path or an operator's reason can contain to control a terminal or to
+// forge a line.
 var hostile = map[string]string{
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
 	"line_feed":    "a\nINJECTED",
@@ -29,8 +29,8 @@ var hostile = map[string]string{
 	"very_long":    strings.Repeat("long \x1b[2J", 10_000),
 }
 
-// hostilePolicy parks what its trigger refuses, with a text of the payload as
-// the error, and with the consumer halting halts instead.
+// hostilePolicy has two consumers whose database rejects messages with an error that contains text of the
+// payload. The consumer parking parks the messages. The consumer halting halts.
 const hostilePolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true, setup: setup.sql}}
 sources:
@@ -55,8 +55,8 @@ const hostileSetup = `create table notes (note text not null) strict;
 create trigger refuse before insert on notes begin select raise(abort, new.note); end;
 `
 
-// inHostile makes a folder whose messages carry text wherever a message can,
-// runs the parking consumer there and stays in it.
+// inHostile creates a folder with messages that contain text in every possible place. inHostile runs the
+// consumer parking there, and makes the folder the working directory.
 func inHostile(t *testing.T, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -79,8 +79,7 @@ func inHostile(t *testing.T, text string) {
 	}
 }
 
-// command runs semel in this process and returns what it printed on stdout and
-// on stderr.
+// invoke runs semel in this process and returns the exit code and both outputs.
 func invoke(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = Main(context.Background(), args, command.Streams{
@@ -89,10 +88,9 @@ func invoke(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// commandsWith are calls of every command; text stands wherever words of the
-// caller can.
+// commandsWith returns an invocation of every command. Every argument that a user can choose contains text.
 func commandsWith(text string) [][]string {
-	// The operating system takes no NUL and few long names; the rest may stand.
+	// Operating systems do not allow NUL and limit the length of names.
 	word := text[:min(len(text), 200)]
 	return [][]string{
 		{"run", "--consumer", "parking", "--log-format", "json", "--log-level", "debug"},
@@ -150,7 +148,7 @@ func commandsWith(text string) [][]string {
 	}
 }
 
-// unsafe is the first of what a terminal would obey, or a forged line.
+// unsafe returns the first control character or forged line in an output, or "".
 func unsafe(printed string) string {
 	for _, line := range strings.Split(printed, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "INJECTED") {

@@ -35,11 +35,11 @@ func TestTheReferenceIsOfTheCommands(t *testing.T) {
 	}
 }
 
-// written is the first comment of a generated page.
+// written is the comment at the start of each generated page.
 const written = "<!-- Written by go test ./cmd/semel/internal/cli -run Reference -update, from the commands. -->\n\n"
 
-// reference returns the pages of the commands by the name of the file below docs/reference: one
-// that lists all commands, and one for each command of semel.
+// reference returns the generated pages by file name below docs/reference: one page with all commands, and
+// one page for each command.
 func reference() map[string]string {
 	root := newRoot(&command.CLI{})
 	pages := map[string]string{}
@@ -76,7 +76,7 @@ const indexHead = "# Commands\n\n" + written + `For everyone who types commands.
 * **Completion:** ` + "`semel completion --help`" + ` says how your shell completes commands, consumers and stores.
 `
 
-// entry is what the page of a group says of a command.
+// entry returns the section about a command.
 func entry(cmd *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())
@@ -115,8 +115,8 @@ func entry(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// anchor is the anchor of the heading of a command.
+// anchor returns the anchor of a command's heading.
 func anchor(path string) string { return strings.ReplaceAll(path, " ", "-") }
 
-// cell is text in a cell of a table.
+// cell escapes text for a cell of a Markdown table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

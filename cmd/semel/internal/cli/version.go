@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what the binary knows of itself.
+// build is the information that the Go toolchain has stored in the binary.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 )
 
-// payment is the content of a message. Each producer numbers its payments itself, so the identity is (producer, id).
+// payment is the content of a message. Each producer numbers its own payments, so producer and id together
+// are the identity.
 type payment struct {
 	Producer string `json:"producer"`
 	ID       string `json:"id"`
@@ -14,8 +15,8 @@ type payment struct {
 	Amount   int64  `json:"amount"`
 }
 
-// book inserts an entry and changes the balance. All three consumers use it, each in a transaction that it opens in
-// its own way.
+// book inserts an entry and changes the balance of the account. All three consumers call book, each within a
+// transaction that it opens in its own way.
 func book(ctx context.Context, tx *sql.Tx, body []byte) error {
 	var p payment
 	if err := json.Unmarshal(body, &p); err != nil {

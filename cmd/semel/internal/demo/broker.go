@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// broker delivers messages to one consumer at least once. If the consumer dies, the broker delivers unacked messages
-// again, in their original order.
+// broker delivers messages to one consumer at least once. If the consumer's process dies, the broker
+// delivers the unacked messages again, in the original order.
 type broker struct {
 	bodies  []json.RawMessage
-	crashes map[int]Point // planned crashes, by position
-	// waiting are the positions to deliver, ascending.
+	crashes map[int]Point // planned crashes, by the position of the delivery
+	// waiting are the positions of messages that the broker must deliver, in ascending order.
 	waiting   []int
 	unsettled map[int]bool
-	// times is the number of deliveries of each position.
+	// times is how often the message at each position was delivered.
 	times []int
-	// crashed is the number of processes that died.
+	// crashed is the number of killed processes.
 	crashed int
 }
 
@@ -36,7 +36,8 @@ func newBroker(p plan) (*broker, error) {
 	return b, nil
 }
 
-// take returns the next deliveries: at most most, and no more than fit into the window.
+// take returns the next deliveries: at most most, and only as many as the window of unacked deliveries
+// allows.
 func (b *broker) take(most int) []delivery {
 	n := min(most, window-len(b.unsettled), len(b.waiting))
 	if n <= 0 {
@@ -52,14 +53,14 @@ func (b *broker) take(most int) []delivery {
 	return taken
 }
 
-// settle marks deliveries as acked.
+// settle acks deliveries.
 func (b *broker) settle(positions []int) {
 	for _, at := range positions {
 		delete(b.unsettled, at)
 	}
 }
 
-// back queues unacked deliveries again.
+// back makes the broker deliver unacked messages again.
 func (b *broker) back(positions []int) {
 	for _, at := range positions {
 		if b.unsettled[at] {
@@ -70,20 +71,20 @@ func (b *broker) back(positions []int) {
 	slices.Sort(b.waiting)
 }
 
-// died records that the consumer's process died as planned at a crash, which will not be repeated.
+// died records that the consumer's process died at the planned crash. The crash does not happen again.
 func (b *broker) died(crash int) {
 	b.crashed++
 	delete(b.crashes, crash)
 	b.back(slices.Collect(maps.Keys(b.unsettled)))
 }
 
-// empty reports whether all deliveries are acked.
+// empty reports whether all messages are acked.
 func (b *broker) empty() bool { return len(b.waiting)+len(b.unsettled) == 0 }
 
-// settled returns the number of acked deliveries.
+// settled returns the number of acked messages.
 func (b *broker) settled() int { return len(b.bodies) - len(b.waiting) - len(b.unsettled) }
 
-// delivered returns the number of deliveries, and how many of them were redeliveries.
+// delivered returns the number of deliveries, and the number of redeliveries among them.
 func (b *broker) delivered() (all, again int) {
 	for _, n := range b.times {
 		all += n

@@ -12,39 +12,41 @@ import (
 	"github.com/semel-go/semel/faults"
 )
 
-// delivery is one arrival of a payment.
+// delivery is a delivery of a payment to a consumer.
 type delivery struct {
 	Position int             `json:"position"`
 	Before   int             `json:"before"`
 	Body     json.RawMessage `json:"body"`
-	// Crash, if not empty, is the point at which the process that gets the delivery must die.
+	// Crash is the step at which the receiving process must die; empty for no crash.
 	Crash Point `json:"crash,omitempty"`
 }
 
-// request is a message from the consumer to the broker, with one of its fields set. Only a fetch gets a reply.
+// request is a message from the consumer to the broker. Exactly one field is set. The broker replies only to
+// a fetch.
 type request struct {
 	Fetch  int   `json:"fetch,omitempty"`
 	Cancel bool  `json:"cancel,omitempty"`
 	Settle []int `json:"settle,omitempty"`
 	Back   []int `json:"back,omitempty"`
-	// Dies announces that the process kills itself now.
+	// Dies says that the process is about to kill itself at this crash.
 	Dies *Crash `json:"dies,omitempty"`
 }
 
-// reply answers a fetch. It has no deliveries at the end of all deliveries, or after a cancel.
+// reply is the broker's reply to a fetch. After a cancel, and when all messages are acked, the reply has no
+// deliveries.
 type reply struct {
 	Deliveries []delivery `json:"deliveries,omitempty"`
 	End        bool       `json:"end,omitempty"`
 }
 
-// client is a consumer's connection to the broker. client also kills the process at planned
-// crashes.
+// client is a consumer's connection to the broker. At planned crashes, client kills the process.
 type client struct {
-	replies *json.Decoder // used by the goroutine that fetches
-	// lost ends the consumer when the broker has gone. Otherwise the process would outlive a killed parent.
+	replies *json.Decoder // used only by the fetching goroutine
+	// lost ends the consumer if the broker closes the connection. Otherwise the process would continue after
+	// its parent process was killed.
 	lost context.CancelCauseFunc
 
-	mutex    sync.Mutex    // held during a request, and during a crash
+	mutex    sync.Mutex    // held during a request and during a crash
 	requests *json.Encoder // guarded by mutex
 	crash    *Crash        // guarded by mutex
 }
@@ -53,7 +55,7 @@ func newClient(in io.Reader, out io.Writer, lost context.CancelCauseFunc) *clien
 	return &client{replies: json.NewDecoder(in), lost: lost, requests: json.NewEncoder(out)}
 }
 
-// errEnd reports that all deliveries are acked.
+// errEnd means that all messages are acked.
 var errEnd = errors.New("the deliveries have ended")
 
 func (c *client) send(r request) error {
@@ -62,13 +64,13 @@ func (c *client) send(r request) error {
 	return c.requests.Encode(r)
 }
 
-// fetch waits for deliveries. fetch returns errEnd at the end of all deliveries, or the error of
-// ctx.
+// fetch waits for deliveries. If all messages are acked, fetch returns errEnd. If ctx ends, fetch returns
+// the error of ctx.
 func (c *client) fetch(ctx context.Context, most int) ([]delivery, error) {
 	if err := c.send(request{Fetch: most}); err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = c.send(request{Cancel: true}) })() // if the cancel cannot be sent, no reply comes either
+	defer context.AfterFunc(ctx, func() { _ = c.send(request{Cancel: true}) })() // if the cancel cannot be sent, the connection is closed and fetch ends too
 	var r reply
 	if err := c.replies.Decode(&r); err != nil {
 		err = fmt.Errorf("the broker has gone: %w", err)
@@ -92,7 +94,7 @@ func (c *client) arm(taken []delivery) {
 	}
 }
 
-// next waits for one delivery, for consumers without batches.
+// next waits for a single delivery. Consumers without batches use next.
 func (c *client) next(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {
@@ -105,11 +107,11 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 	return taken[0], nil
 }
 
-// settle acks d.
+// settle acks a delivery.
 func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
-// at kills the process if the plan has a crash at this point. Nothing runs afterwards: no deferred call, no rollback,
-// no close of the database.
+// at kills the process if a crash is planned for this step. The kill is immediate: no deferred call runs,
+// nothing is rolled back, and the database is not closed.
 func (c *client) at(p Point) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -126,10 +128,10 @@ func (c *client) at(p Point) {
 	if err != nil {
 		panic(err)
 	}
-	select {} // until the signal arrives
+	select {} // wait for the signal
 }
 
-// atPoint calls at for Semel's fault points.
+// atPoint calls at for the corresponding fault point of Semel.
 func (c *client) atPoint(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:

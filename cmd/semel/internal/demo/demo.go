@@ -1,6 +1,7 @@
-// Package demo shows the effect of crashes on money. Two consumers as people usually write them, and one with Semel,
-// process the same deliveries, and their processes are killed at the same deliveries and steps. Each consumer has a
-// process and a database of its own; the broker runs in the parent process.
+// Package demo shows the effect of crashes on payments. Three consumers process the same deliveries: two
+// consumers as people usually write them, and one with Semel. Their processes are killed at the same
+// deliveries and steps. Each consumer has its own process and database. The broker runs in the parent
+// process.
 package demo
 
 import (
@@ -14,24 +15,24 @@ import (
 	"time"
 )
 
-// Options configure a demonstration.
+// Options configure a demo.
 type Options struct {
-	// Seed determines the deliveries and the crashes.
+	// Seed determines the deliveries and the crashes. The same seed gives the same demo.
 	Seed uint64
-	// Folder is the folder for the databases, which must not exist yet.
+	// Folder is the folder for the databases. Databases of an earlier demo must not exist there.
 	Folder string
-	// Process returns the command for a consumer's process, which must call Consume with its standard input and
-	// output.
+	// Process returns the command that starts a consumer's process. The process must call Consume with its
+	// standard input and output.
 	Process func(ctx context.Context, name, path string) *exec.Cmd
-	// Terminal, if not nil, shows the progress.
+	// Terminal shows the progress; nil to show none.
 	Terminal io.Writer
 }
 
-// limit is the timeout of a demonstration, which normally takes seconds.
+// limit is the timeout of a demo. A demo normally takes seconds.
 const limit = 2 * time.Minute
 
-// Run runs the consumers in parallel and reads the report from their databases. An error means that the demonstration
-// could not be completed. Report.Check says whether it shows what it should.
+// Run runs the consumers in parallel and reads the report from their databases. An error means that the demo
+// did not complete. To check that the report has the expected results, call Report.Check.
 func Run(ctx context.Context, o Options) (Report, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demonstration did not end in %v", limit))
 	defer stop()
@@ -56,7 +57,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// one runs a consumer, and restarts it after each crash, until all deliveries are acked.
+// one runs a consumer until all messages are acked. After each crash, one starts the consumer's process
+// again.
 func one(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
 	path := filepath.Join(o.Folder, name+".db")
 	if _, err := os.Stat(path); err == nil {

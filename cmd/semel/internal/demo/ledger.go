@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// audit compares the database with the payments that were sent.
+// audit compares the entries in the database with the payments.
 func audit(ctx context.Context, path string, deliveries []payment) (f Figures, err error) {
 	db, err := open(path)
 	if err != nil {
@@ -25,7 +25,8 @@ func audit(ctx context.Context, path string, deliveries []payment) (f Figures, e
 	return judge(deliveries, booked, balances)
 }
 
-// judge returns an error if the database contains records of something else, because the figures would be wrong.
+// judge compares bookings and balances with the payments. If the database has entries of other payments,
+// judge returns an error, because the figures would be wrong.
 func judge(deliveries []payment, booked map[payment]int, balances map[string]int64) (f Figures, err error) {
 	expected := map[string]int64{}
 	due := map[payment]bool{}
@@ -57,7 +58,7 @@ func judge(deliveries []payment, booked map[payment]int, balances map[string]int
 	return f, nil
 }
 
-// entries returns the number of bookings of each payment.
+// entries returns how often each payment was booked.
 func entries(ctx context.Context, db *sql.DB) (map[payment]int, error) {
 	rows, err := db.QueryContext(ctx, `select producer, id, account, amount, count(*) from entries group by 1, 2, 3, 4`)
 	if err != nil {

@@ -7,43 +7,44 @@ import (
 	"slices"
 )
 
-// Point is a step at which a consumer's process can be killed.
+// Point is a step at which the demo can kill a consumer's process.
 type Point string
 
-// The points.
+// The steps.
 const (
-	// Received: the process has received the delivery and has not processed it.
+	// Received: the process has received the delivery and has not started to process it.
 	Received Point = "received"
-	// InTransaction: the booking is written but not committed.
+	// InTransaction: the booking is written, but the transaction is not committed.
 	InTransaction Point = "in the transaction"
-	// BetweenSteps: of the two steps (commit the booking, ack the delivery) the consumer has finished the first one only.
+	// BetweenSteps: one of two steps is done. The steps are the commit of the booking and the ack of the
+	// delivery; the consumer determines their order.
 	BetweenSteps Point = "between booking and settling"
 )
 
-// Crash kills a consumer's process at Point after the process has received the delivery with the index Delivery.
+// Crash is a planned crash. The process is killed at Point, after it has received the delivery with index
+// Delivery.
 type Crash struct {
 	Delivery int   `json:"delivery"`
 	Point    Point `json:"point"`
 }
 
-// The sizes of a demonstration: large enough for each kind of crash to happen several times, and small enough to end
-// within seconds.
+// The sizes of a demo. Each kind of crash happens several times, and the demo takes seconds.
 const (
 	payments  = 300
 	accounts  = 8
-	perCopy   = 10 // the producer sends one of so many payments twice
+	perCopy   = 10 // of this number of payments, the producer sends one twice
 	lateness  = 20 // maximum number of payments between a payment and its copy
-	perPoint  = 4  // crashes at each point
+	perPoint  = 4  // number of crashes at each point
 	maxAmount = 500
 )
 
-// window is the maximum number of unacked deliveries of a consumer. The distance between crashes is larger, so a
-// batch never contains two.
+// window is the maximum number of unacked deliveries of a consumer. Crashes are further apart than window,
+// so a batch contains at most one crash.
 const window = 10
 
-// plan has the deliveries and crashes for a seed.
+// plan has the deliveries and crashes for one seed.
 type plan struct {
-	// deliveries are in the broker's order, with the copies that producers send.
+	// deliveries are in the order of the broker, including the copies that producers send.
 	deliveries []payment
 	crashes    []Crash
 }
@@ -67,7 +68,7 @@ func newDeliveries(random *rand.Rand) []payment {
 		if i%perCopy == 0 {
 			twice = i + random.IntN(perCopy)
 		}
-		// Both producers count from 1, so the id alone is not an identity.
+		// The ids of both producers start at 1, so the id alone does not identify a payment.
 		p := payment{Producer: []string{"shop", "till"}[i%2], ID: fmt.Sprint(i/2 + 1),
 			Account: fmt.Sprintf("account %d", 1+random.IntN(accounts)), Amount: 1 + random.Int64N(maxAmount)}
 		all = append(all, sent{i, p})
@@ -83,8 +84,8 @@ func newDeliveries(random *rand.Rand) []payment {
 	return deliveries
 }
 
-// newCrashes distributes the crashes evenly. Each one hits a payment that was sent once, because a copy from the
-// producer would hide the effect of the crash.
+// newCrashes distributes the crashes evenly over payments that the producer sent once. A copy from the
+// producer would hide the effect of a crash.
 func newCrashes(random *rand.Rand, deliveries []payment) []Crash {
 	times := map[payment]int{}
 	for _, p := range deliveries {

@@ -9,7 +9,7 @@ import (
 //go:embed booking.go settle_first.go settle_last.go with_semel.go
 var sources embed.FS
 
-// WriteSource prints the source files of the consumers, as they were compiled.
+// WriteSource prints the source files of the three consumers.
 func WriteSource(w io.Writer) error {
 	for i, name := range []string{"booking.go", "settle_first.go", "settle_last.go", "with_semel.go"} {
 		text, err := sources.ReadFile(name)

@@ -7,13 +7,14 @@ import (
 	"text/tabwriter"
 )
 
-// Report is the result of a demonstration.
+// Report is the result of a demo.
 type Report struct {
 	Seed uint64 `json:"seed"`
-	// Payments is the number of payments, Copies the number of payments that their producer sent twice.
+	// Payments is the number of different payments. Copies is the number of payments that a producer sent
+	// twice.
 	Payments int `json:"payments"`
 	Copies   int `json:"copies"`
-	// Crashes is the plan, the same for all consumers.
+	// Crashes are the planned crashes, which are the same for all consumers.
 	Crashes   []Crash   `json:"crashes"`
 	Consumers []Figures `json:"consumers"`
 }
@@ -21,20 +22,20 @@ type Report struct {
 // Figures are the results of one consumer.
 type Figures struct {
 	Name string `json:"name"`
-	// Deliveries, Redeliveries and Crashes are counted by the broker. Deliveries include Redeliveries.
+	// The broker counts Deliveries, Redeliveries and Crashes. Deliveries include Redeliveries.
 	Deliveries   int `json:"deliveries"`
 	Redeliveries int `json:"redeliveries"`
 	Crashes      int `json:"crashes"`
-	// The following fields are read from the consumer's database. Applied is Expected - Lost + Doubled.
+	// The following numbers are read from the consumer's database. Applied is Expected - Lost + Doubled.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
 	Lost     int `json:"lost"`
 	Doubled  int `json:"doubled"`
-	// MoneyOff is the sum of the absolute errors of all balances.
+	// MoneyOff is the sum of the absolute differences between actual and expected balances.
 	MoneyOff int64 `json:"money_off"`
 }
 
-// Write prints a table with one column for each consumer, which fits a narrow terminal.
+// Write prints a table with one column per consumer. The table fits a narrow terminal.
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	row := func(title string, cell func(Figures) any) {
@@ -56,7 +57,7 @@ func (r Report) Write(w io.Writer) error {
 	return table.Flush()
 }
 
-// Check returns an error for each expected result that is missing.
+// Check returns an error that lists the expected results which the report does not show.
 func (r Report) Check() error {
 	var wrong []error
 	must := func(holds bool, f Figures, what string) {

@@ -10,8 +10,9 @@ import (
 	"os/exec"
 )
 
-// serve starts a consumer's process and acts as its broker until the process has ended. serve reports whether
-// the consumer has finished; if not, it died as planned. serve calls show after each change.
+// serve starts a consumer's process and is the broker of the process until it ends. serve returns true if
+// the consumer has finished, and false if the process died at a planned crash. serve calls show after each
+// change.
 func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bool, err error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -49,16 +50,16 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 	return false, fmt.Errorf("the process: %w\n%s", died, said.Bytes())
 }
 
-// conversation is the broker's side of the pipes to one process.
+// conversation is the broker's end of the pipes to a process.
 type conversation struct {
 	broker  *broker
 	replies *json.Encoder
-	// asked is the number of deliveries that the process waits for; 0 if it does not wait.
+	// asked is the number of deliveries that the process has asked for; 0 if the process does not wait.
 	asked int
 	dead  *Crash
 }
 
-// run answers requests until the process closes its pipe.
+// run handles requests until the process closes its pipe.
 func (c *conversation) run(requests *json.Decoder, show func()) error {
 	for {
 		var r request
@@ -88,6 +89,6 @@ func (c *conversation) handle(r request) {
 	answer := reply{Deliveries: c.broker.take(c.asked), End: c.broker.empty()}
 	if answer.Deliveries != nil || answer.End || r.Cancel {
 		c.asked = 0
-		_ = c.replies.Encode(answer) // if the process has ended, reading requests ends too
+		_ = c.replies.Encode(answer) // if the process has ended, reading the next request fails
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// brokerSource adapts the broker to Semel. brokerSource has one lane for the whole life of the process, and the
-// broker's window is its only flow control.
+// brokerSource is a Semel source that reads from the broker. The source has one lane. The broker's window is
+// the only flow control.
 type brokerSource struct{ *client }
 
 var lane = source.Lane{ID: "payments", Epoch: 1}

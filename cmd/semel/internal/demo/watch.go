@@ -10,17 +10,17 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// watch shows one line for each consumer on a terminal, or nothing.
+// watch shows one line per consumer on a terminal. Without a terminal, watch shows nothing.
 type watch struct {
 	container  *mpb.Progress
 	deliveries int
 	bars       []*mpb.Bar
 }
 
-// barWidth leaves room for the texts beside the bar on a narrow terminal.
+// barWidth is the width of the progress bar. The texts beside the bar then fit on a narrow terminal.
 const barWidth = 24
 
-// refresh is the interval in which the lines are drawn.
+// refresh is the interval at which the lines are redrawn.
 const refresh = 100 * time.Millisecond
 
 func newWatch(terminal io.Writer, deliveries int) *watch {
@@ -31,7 +31,7 @@ func newWatch(terminal io.Writer, deliveries int) *watch {
 	return w
 }
 
-// add adds a line for a consumer. The returned function updates the line.
+// add adds a line for a consumer. add returns a function that updates the line.
 func (w *watch) add(name string) func(*broker) {
 	if w.container == nil {
 		return func(*broker) {}
@@ -49,7 +49,7 @@ func (w *watch) add(name string) func(*broker) {
 	}
 }
 
-// close draws the lines a last time and keeps them on the screen.
+// close draws the lines once more and leaves them on the screen.
 func (w *watch) close() {
 	if w.container == nil {
 		return

@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// withSemel books the payment in a transaction of Semel, which writes the marker, commits, and then acks.
+// withSemel books the payment in a transaction that Semel opens. Semel writes the marker, commits, and then
+// acks.
 func withSemel(ctx context.Context, db *sql.DB, broker *client) error {
 	store, err := sqlstore.SQLite(db, sqlstore.Options{})
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 
 const attackedSecret = "a secret that strangers do not know"
 
-// attacked is a server with a receiver and its consumer.
+// attacked is a server with a webhook receiver and a consumer.
 type attacked struct {
 	*Server
 	hooks    *webhook.Receiver
@@ -61,20 +61,21 @@ func attack(t *testing.T, o Options, set func(*webhook.Config)) *attacked {
 	return &attacked{s, hooks, behind}
 }
 
-// signedBy returns the header of GitHub's signature.
+// signedBy returns the header with GitHub's signature of body.
 func signedBy(secret, body string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = io.WriteString(h, body)
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// raw returns a request with these headers and this body, as sent over the wire.
+// raw returns the bytes of a request with these headers and this body.
 func raw(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }
 
-// said returns the statuses of the responses on one connection: a number of them while the client may
-// still send, and the others after the client has closed its sending side.
+// said sends a request and returns the statuses of all responses on the connection. answers is the number of
+// responses that must arrive while the client can still send. Further responses may arrive after the client
+// has closed its sending side.
 func said(t *testing.T, s *Server, request string, answers int) (all []int) {
 	t.Helper()
 	c := dial(t, s)
@@ -106,7 +107,7 @@ func TestInvalidRequests(t *testing.T) {
 		name, request string
 		want          string
 		stored        int
-		cut           bool // the client closes the connection before its request ends
+		cut           bool // the client closes the connection before the end of the request
 	}{
 		{"F3_a_right_one", raw(sum+length, body), "[200]", 1, false},
 		{"F3_a_right_one_and_a_copy_on_one_connection", raw(sum+length, body) + raw(sum+length, body), "[200 200]", 1, false},
@@ -177,7 +178,7 @@ func TestMoreConnectionsThanPlaces(t *testing.T) {
 			}
 			s := attack(t, o, nil)
 			var all sync.WaitGroup
-			for i := range 60 { // each machine of the provider keeps its connection open
+			for i := range 60 { // each machine of the provider keeps a connection open
 				body := fmt.Sprintf(`{"id":"evt_%d"}`, i)
 				c := dial(t, s.Server)
 				_ = c.SetDeadline(time.Now().Add(idleWithin / 2))
@@ -240,7 +241,7 @@ func TestHTTP2(t *testing.T) {
 			body := fmt.Sprintf(`{"id":"evt_%d"}`, i%50)
 			all.Go(func() {
 				got := 400
-				for got == 400 { // on a busy machine the request itself may time out
+				for got == 400 { // on a busy machine, the request itself can exceed the timeout
 					got = send(bytes.NewReader([]byte(body)), signedBy(attackedSecret, body))
 				}
 				if got != 200 {

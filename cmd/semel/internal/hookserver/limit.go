@@ -19,9 +19,10 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited serves a connection when one of its places is free. If none is free, idle connections are
-// closed, longest idle first. Providers send from many machines, each of which keeps its connection; a
-// webhook that waits longer than the provider's timeout is lost if the provider never retries.
+// limited is a listener with a limited number of places for connections. If no place is free, limited closes
+// idle connections, longest idle first. Providers send from many machines, and each machine keeps its
+// connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
+// webhook is lost.
 type limited struct {
 	net.Listener
 	free   chan struct{}
@@ -29,18 +30,18 @@ type limited struct {
 	once   sync.Once
 
 	mutex sync.Mutex
-	idle  *list.List                 // of stander, the longest idle first; guarded by mutex
+	idle  *list.List                 // elements are of type stander, longest idle first; guarded by mutex
 	at    map[net.Conn]*list.Element // guarded by mutex
 }
 
-// stander is an idle connection and the time since when it is idle.
+// stander is an idle connection, with the start of its idle time.
 type stander struct {
 	net.Conn
 	since time.Time
 }
 
-// standsFor is how long a connection is idle before it may be closed. A new HTTP/2 connection counts
-// as idle until its first request arrives.
+// standsFor is how long a connection must be idle before limited may close it. A new HTTP/2 connection
+// counts as idle until its first request arrives.
 const standsFor = time.Second
 
 func limit(l net.Listener, most int) *limited {
@@ -60,7 +61,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
 }
 
-// place waits for a free place, and reports whether it got one before the server ended.
+// place waits for a free place. place returns false if the server ends first.
 func (l *limited) place() bool {
 	select {
 	case l.free <- struct{}{}:
@@ -83,7 +84,7 @@ func (l *limited) place() bool {
 	}
 }
 
-// longestIdle returns the connection to close, nil if none has been idle for long enough.
+// longestIdle returns the connection to close, or nil if no connection has been idle for standsFor.
 func (l *limited) longestIdle() net.Conn {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -96,7 +97,7 @@ func (l *limited) longestIdle() net.Conn {
 	return c
 }
 
-// state receives each change of a connection's state.
+// state records each change of a connection's state.
 func (l *limited) state(c net.Conn, s http.ConnState) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -109,7 +110,7 @@ func (l *limited) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// cut closes a connection without a TLS goodbye, which may block.
+// cut closes a connection immediately. A regular end of TLS would send data first and could block.
 func cut(c net.Conn) {
 	if t, is := c.(*tls.Conn); is {
 		c = t.NetConn()
@@ -123,7 +124,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// counted is a connection that frees its place once.
+// counted is a connection that releases its place when it is closed.
 type counted struct {
 	net.Conn
 	release func()
@@ -135,15 +136,16 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// certificate is a certificate in two files. certificate is read again when a file has changed.
+// certificate is a certificate and private key in two files. The files are read again when one of them
+// changes.
 type certificate struct {
 	cert, key string
 	logger    *slog.Logger
 
 	mutex  sync.Mutex
 	loaded *tls.Certificate // guarded by mutex
-	tried  [2]time.Time     // modification times of the files last read; guarded by mutex
-	told   string           // the last error that was logged; guarded by mutex
+	tried  [2]time.Time     // modification times of the files at the last read; guarded by mutex
+	told   string           // text of the last logged error; guarded by mutex
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -153,14 +155,14 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	case err == nil:
 	case c.loaded == nil:
 		return nil, fmt.Errorf("tls: %w: write a certificate and its key there, in PEM", err)
-	case err.Error() != c.told: // once, not for each connection
+	case err.Error() != c.told: // log an error once, not for each connection
 		c.told = err.Error()
 		c.logger.Error("the new certificate of webhooks cannot be read; the previous one stays in use", "error", err)
 	}
 	return c.loaded, nil
 }
 
-// load reads the files if they have changed since they were last read. mutex is held.
+// load reads the files if they changed since the last read. The caller must hold mutex.
 func (c *certificate) load() error {
 	changed, err := c.times()
 	if err != nil || c.loaded != nil && changed == c.tried {

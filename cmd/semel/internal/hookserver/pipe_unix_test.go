@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A pipe without a writer would block a run at its start indefinitely, also through a SIGTERM.
+// Reading a pipe without a writer would block the start of a run forever, even after SIGTERM.
 func TestCertificateFilesDoNotBlockAndAreLimited(t *testing.T) {
 	folder := t.TempDir()
 	cert, key := certify(t, folder, 1)

@@ -1,5 +1,5 @@
-// Package hookserver serves the webhooks of a policy: one server for each address, with limits against
-// slow clients and against many clients.
+// Package hookserver serves the webhook sources of a policy. Each address has one server. Limits protect the
+// server against slow clients and against many clients.
 package hookserver
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Options configure the address and limits of a Server.
+// Options configure the address and the limits of a Server.
 type Options struct {
 	// Address is host:port.
 	Address string
-	// Cert and Key are PEM files; empty: plain HTTP.
+	// Cert and Key are the certificate and private key, in PEM files; empty for plain HTTP.
 	Cert, Key string
-	// Connections limits the open connections.
+	// Connections is the maximum number of open connections.
 	Connections int
-	// Logger logs when the server fails, and when the certificate files cannot be read.
+	// Logger logs failures of the server and unreadable certificate files.
 	Logger *slog.Logger
 }
 
-// Server is the server of one address.
+// Server is the HTTP server of one address.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -38,18 +38,18 @@ type Server struct {
 	paths map[string]http.Handler // guarded by mutex
 }
 
-// The limits for reading headers, for reading the complete request if no receiver limits the body, and
-// for idle connections.
+// The timeouts for headers, for a complete request, and for idle connections. Receivers have a timeout of
+// their own for the body.
 const (
 	headerWithin = 5 * time.Second
 	readWithin   = 15 * time.Second
 	idleWithin   = time.Minute
 	mostHeader   = 32 << 10
-	// mostStreams limits the concurrent requests on one HTTP/2 connection.
+	// mostStreams is the maximum number of concurrent requests on one HTTP/2 connection.
 	mostStreams = 100
 )
 
-// Open listens on the address and answers at once, with 404 until Handle adds a path.
+// Open listens on the address and serves requests immediately. Before Handle adds a path, the status is 404.
 func Open(o Options) (*Server, error) {
 	s := &Server{options: o, paths: map[string]http.Handler{}}
 	var config *tls.Config
@@ -89,7 +89,7 @@ func (s *Server) serve() {
 // Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Handle sets the handler of a path and replaces a previous one.
+// Handle sets the handler of a path. An earlier handler of the path is replaced.
 func (s *Server) Handle(path string, h http.Handler) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -102,22 +102,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := s.paths[r.URL.Path]
 	s.mutex.RUnlock()
 	if h == nil {
-		w.Header().Set("Connection", "close") // clients that probe for paths must not hold connections
+		w.Header().Set("Connection", "close") // a client that probes for paths must not keep a connection
 		http.NotFound(w, r)
 		return
 	}
 	h.ServeHTTP(w, r)
 }
 
-// closeWithin limits how long Close waits for responses in progress.
+// closeWithin is the maximum time that Close waits for responses in progress.
 const closeWithin = time.Second
 
-// Close ends requests in progress and waits for them. Receivers are closed before, so only sending of
-// responses is left.
+// Close stops the server and waits for requests in progress. Receivers are closed earlier, so only responses
+// remain to be sent.
 func (s *Server) Close() {
 	stop, cancel := within(closeWithin)
 	defer cancel()
-	_ = s.server.Shutdown(stop) // remaining connections are cut below
+	_ = s.server.Shutdown(stop) // remaining connections are closed below
 	_ = s.server.Close()
 	s.group.Wait()
 }

@@ -46,7 +46,7 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// asked returns the status of the response to a request.
+// asked sends a request and returns the status of the response.
 func asked(t *testing.T, c net.Conn, request string) int {
 	t.Helper()
 	if _, err := fmt.Fprint(c, request); err != nil {
@@ -101,7 +101,7 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-// certify writes a certificate of this host with a serial number.
+// certify writes a certificate for this machine with the given serial number.
 func certify(t *testing.T, folder string, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

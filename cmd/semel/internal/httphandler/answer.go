@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// mostRead limits how much of a response body is read to reuse the connection. The connection of a
-	// longer response is closed.
+	// mostRead is the maximum number of bytes that are read from a response so that the connection can be
+	// reused. If a response is longer, the connection is closed.
 	mostRead = 1 << 20
-	// mostProblem limits the problem documents that are parsed.
+	// mostProblem is the maximum length of a problem document that is parsed.
 	mostProblem = 64 << 10
-	// mostTitle limits the shown title of a problem.
+	// mostTitle is the maximum length of a problem's title in errors.
 	mostTitle = 256
 )
 
-// answer is a response of the endpoint.
+// answer is the response of an endpoint.
 type answer struct {
 	status int
 	header http.Header
-	// title is the title of a problem (RFC 9457), or empty.
+	// title is the title of a problem document (RFC 9457); empty if the response has none.
 	title string
-	// effects reports that the body has the media type of effects. Its first mostRead bytes are kept.
+	// effects means that the response has the media type of effects. body then has the first mostRead bytes.
 	effects bool
 	body    []byte
-	// length is how much of the body was read.
+	// length is the number of bytes that were read from the body.
 	length int64
 }
 
 func (a *answer) done() bool { return a.status >= 200 && a.status < 300 }
 
-// read reads the response to its end or its first MiB. read returns an error if the response is
+// read reads a response to the end, or up to mostRead bytes. read returns an error if the response is
 // incomplete.
 func read(response *http.Response) (answer, error) {
 	a := answer{status: response.StatusCode, header: response.Header}
@@ -66,12 +66,13 @@ func read(response *http.Response) (answer, error) {
 	case problem:
 		a.title = title(kept.Bytes())
 	case a.effects:
-		a.body = append([]byte{}, kept.Bytes()...) // not nil, to distinguish an empty body from none
+		a.body = append([]byte{}, kept.Bytes()...) // not nil, because nil means a response without a body
 	}
 	return a, nil
 }
 
-// first is a writer that keeps the first mostProblem bytes of a response, and one byte more.
+// first is a writer that stores the first mostProblem bytes of a response and one more byte. The additional
+// byte shows that the response is too long.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -79,8 +80,9 @@ func (f *first) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// title returns the title of a problem, which is the same for every occurrence (RFC 9457, section
-// 3.1.3). The detail is not used: it differs and may quote the message.
+// title returns the title of a problem document. The title is the same for every occurrence of the problem
+// (RFC 9457, section 3.1.3). The document's detail is not used, because the detail differs and can quote the
+// message.
 func title(problem []byte) string {
 	var p struct {
 		Title string `json:"title"`
@@ -94,7 +96,7 @@ func title(problem []byte) string {
 	return legible.Printable(p.Title)
 }
 
-// judge returns the result of a response for its message.
+// judge returns the result of a message after a response.
 func (h *Handler) judge(a answer, now time.Time) error {
 	if a.done() {
 		return nil
@@ -112,9 +114,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// refuses reports whether the status means, by its definition, that the call was not carried out.
-// refuses is used for calls that would be lost otherwise. Calls with a key do not rely on it,
-// because repeating them is harmless.
+// refuses reports whether the status guarantees that the server did not carry out the call. refuses is used
+// for calls without an idempotency key that must not be repeated otherwise. Calls with a key are simply
+// repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
@@ -124,14 +126,14 @@ func refuses(status int) bool {
 	return false
 }
 
-// again reports whether the same request was not carried out and may succeed later.
+// again reports whether the status means that the request was not carried out and can succeed later.
 func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// leavesOpen reports whether the status leaves open whether the call was carried out. A server may
-// fail before or after the effect, a gateway got no response itself, and with 409 the previous call
-// with the same key may still be running.
+// leavesOpen reports whether the outcome is unknown after this status. A server can fail before or after the
+// effect. A gateway may have received no response. After 409, the previous call with the same key may still
+// be running.
 func leavesOpen(status int) bool {
 	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
@@ -157,8 +159,8 @@ func (e *answerError) Error() string {
 	return text
 }
 
-// retryAfter returns the wait that a response requests, 0 if none (RFC 9110, section 10.2.3). A date
-// is compared with the response's own date, because the server's clock wrote both.
+// retryAfter returns the wait that a response requests, or 0 (RFC 9110, section 10.2.3). If the header has a
+// date, the wait is the time from the date of the response, because the server's clock wrote both dates.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
 	if seconds, ok := digits(text); ok {
@@ -174,7 +176,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// digits parses seconds. More than a year counts as a year.
+// digits parses a number of seconds. A wait of more than a year becomes a year.
 func digits(text string) (time.Duration, bool) {
 	const most = 365 * 24 * time.Hour
 	var wait time.Duration

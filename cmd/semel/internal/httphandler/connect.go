@@ -14,15 +14,16 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// idleFor is shorter than the idle timeout of servers: a connection that the server closes during a
-	// request costs an attempt.
+	// idleFor is how long an idle connection stays open. idleFor is shorter than the idle timeout of common
+	// servers. If a server closed the connection during a request, the request would cost an attempt.
 	idleFor = 4 * time.Second
-	// mostHeaders limits the headers of a response, in bytes.
+	// mostHeaders is the maximum length of a response's headers, in bytes.
 	mostHeaders = 256 << 10
 )
 
-// newTransport speaks HTTP/1.1, so a connection carries one call at a time and every byte sent on it
-// belongs to that call. newTransport uses no proxy and decompresses nothing.
+// newTransport returns a transport for HTTP/1.1. A connection then carries one call at a time, and every
+// byte on the connection belongs to that call. The transport uses no proxy and does not decompress
+// responses.
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
 	return &http.Transport{
@@ -37,7 +38,7 @@ func newTransport(c Config) *http.Transport {
 	}
 }
 
-// dialer makes connections that count the sent bytes.
+// dialer opens connections that count the sent bytes.
 type dialer struct {
 	net.Dialer
 	tls *tls.Config
@@ -78,15 +79,15 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// counted counts the bytes that are written, without those of a handshake.
+// counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not counted.
 type counted struct {
 	net.Conn
 	written atomic.Int64
-	// refuses: writing is no longer allowed.
+	// refuses means that further writes return an error.
 	refuses atomic.Bool
 
-	changed *sync.Cond // of reading and closed
-	reading bool       // a goroutine waits in Read; guarded by changed.L
+	changed *sync.Cond // signals changes of reading and closed
+	reading bool       // true while a goroutine waits in Read; guarded by changed.L
 	closed  bool       // guarded by changed.L
 }
 
@@ -101,7 +102,8 @@ func (c *counted) set(what *bool, to bool) {
 	c.changed.Broadcast()
 }
 
-// Read reports that the transport has consumed all earlier bytes.
+// Read implements net.Conn. While a goroutine is waiting in Read, the transport has processed all bytes that
+// arrived earlier.
 func (c *counted) Read(p []byte) (int, error) {
 	c.set(&c.reading, true)
 	n, err := c.Conn.Read(p)
@@ -109,16 +111,15 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends all waiting.
+// Close implements net.Conn. Close wakes all goroutines that wait in empty.
 func (c *counted) Close() error {
 	c.set(&c.closed, true)
 	return c.Conn.Close()
 }
 
-// empty waits until the transport, after reading a response to its end, has checked for further bytes.
-// If there are none, the transport waits for more. If the server has sent two responses, the transport
-// closes the connection; without the wait a quick next request would get the second response as its
-// own.
+// empty waits until the transport has read a response to the end and has checked for further bytes. If the
+// server has sent a second response, the transport then closes the connection. Without the wait, the next
+// request could take the second response as its own.
 func (c *counted) empty() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()
@@ -129,8 +130,8 @@ func (c *counted) empty() {
 
 var errNotAgain = errors.New("the connection was closed after something had been sent")
 
-// Write counts before it writes, because the count may be read meanwhile, and subtracts what it could
-// not write.
+// Write implements net.Conn. Write counts before it writes, because another goroutine may read the count
+// meanwhile. If writing fails, Write subtracts the bytes that were not written.
 func (c *counted) Write(p []byte) (int, error) {
 	if c.refuses.Load() {
 		return 0, errNotAgain
@@ -141,10 +142,10 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// call is one call as its connections see it. If a kept connection turns out to be closed, the
-// transport repeats a request with an idempotency key on another connection. That is wanted as long as
-// nothing was sent. Otherwise it would be a second call that is not counted, so the other connection
-// refuses it.
+// call follows one call through its connections. If a reused connection turns out to be closed, the
+// transport repeats a request with an idempotency key on another connection. The repetition is allowed if no
+// byte was sent before. Otherwise the repetition would be a second call that Semel does not count, so the
+// other connection rejects it.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64
@@ -169,7 +170,7 @@ func (c *call) traced(ctx context.Context) context.Context {
 	}})
 }
 
-// sent reports whether a part of the request may have been sent.
+// sent reports whether at least one byte of the request may have been sent.
 func (c *call) sent() bool {
 	conn := c.conn.Load()
 	return c.gone.Load() || conn != nil && conn.written.Load() > c.began.Load()

@@ -10,8 +10,7 @@ import (
 // EffectsType is the media type of a response with effects that Semel applies.
 const EffectsType = "application/vnd.semel.effects+json"
 
-// fitting returns an error if a 2xx response does not match the policy. The error is permanent,
-// because waiting cannot fix it.
+// fitting returns a permanent error if a 2xx response does not match the policy. A retry would not help.
 func (h *Handler) fitting(a answer) error {
 	why := ""
 	switch {

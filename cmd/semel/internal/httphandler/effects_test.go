@@ -17,7 +17,7 @@ func TestAnAnswerWithEffects(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, body string
 		status           int
-		without          bool // the policy declares none
+		without          bool // the policy declares no effects
 		want, says       string
 	}{
 		{name: "effects", kind: EffectsType, body: `{"effects":[]}`, want: `{"effects":[]}`},

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// failure is a call without a response. failure has its own text, because errors of net/http may
+// failure is the error of a call without a response. The text is Semel's own, because errors of net/http can
 // quote the response.
 type failure struct {
 	text string
@@ -22,7 +22,8 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// failed returns the result of a call without a response: an unknown outcome, unless nothing was sent.
+// failed returns the result of a message after a call without a response. If a part of the request was sent,
+// the outcome is unknown.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	sent := c.sent()
 	why := h.why(ctx, err, sent)
@@ -32,8 +33,8 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// next describes a further call after an unknown outcome. It is conditional, because the last error of
-// a message without further attempts has the same text.
+// next describes a further call after an unknown outcome. The text does not promise such a call, because
+// the message may have no further attempt.
 func (h *Handler) next() string {
 	switch {
 	case h.config.MayBeLost:
@@ -55,7 +56,7 @@ func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 		return "the call was cancelled by this process"
 	case errors.As(err, &handshake):
 		return h.encryption(handshake.err)
-	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // an alert of TLS
+	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // a TLS alert of the server
 		return legible.Printable(operation.Error())
 	case operation != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
 		return "the connection ended before the response was complete"

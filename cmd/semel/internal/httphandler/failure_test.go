@@ -43,7 +43,7 @@ func TestIncompleteResponses(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
-		_, _ = io.Copy(io.Discard, conn) // and sends nothing more
+		_, _ = io.Copy(io.Discard, conn) // the server sends no further bytes
 		_ = conn.Close()
 	}
 	breaks := func(w http.ResponseWriter, _ *http.Request) {
@@ -57,7 +57,7 @@ func TestIncompleteResponses(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	const short = 500 * time.Millisecond // long enough to send a request on a busy machine
+	const short = 500 * time.Millisecond // long enough to send a request, even on a busy machine
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		words  string
@@ -114,7 +114,7 @@ func TestLongResponses(t *testing.T) {
 			for range 3 {
 				h.says(t, 0, "")
 			}
-			if n := e.connections.Load(); (n < 3) != c.kept { // on a busy machine a connection is occasionally opened anew
+			if n := e.connections.Load(); (n < 3) != c.kept { // on a busy machine, the transport sometimes opens another connection
 				t.Errorf("%d connections for 3 calls; kept: %t", n, c.kept)
 			}
 		})
@@ -136,7 +136,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	// On a busy machine a connection is occasionally opened anew. The concurrent connections are counted above.
+	// On a busy machine, the transport sometimes opens another connection. The number of concurrent
+	// connections was checked above.
 	if n := e.connections.Load(); n > 20 {
 		t.Errorf("%d connections for 100 calls: they are not reused", n)
 	}
@@ -145,7 +146,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestTheTimeoutOfACallStartsWhenItIsSent(t *testing.T) {
 	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h := e.handler(t, func(c *Config) { c.Connections, c.Timeout = 1, time.Nanosecond })
-	h.turns <- struct{}{} // another call is in progress
+	h.turns <- struct{}{} // as if another call were in progress
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	class, text := decided(t, h.Handle(ctx, message()))
@@ -227,8 +228,8 @@ func TestUnwrittenBytesDoNotCountAsSent(t *testing.T) {
 	}
 }
 
-// closing closes each kept connection. The next call may notice it before it sends, and use another
-// connection, or only afterwards.
+// closing tests a server that closes each idle connection. The next call notices the closed connection
+// either before it sends anything, and then uses another connection, or after it has sent bytes.
 func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
 	t.Helper()
 	h, done, before := e.handler(t, changes...), int64(0), e.calls.Load()
@@ -257,7 +258,7 @@ func TestCertificates(t *testing.T) {
 		for range 3 {
 			h.says(t, 0, "")
 		}
-		if n := e.connections.Load(); n > 2 { // on a busy machine a connection is occasionally opened anew
+		if n := e.connections.Load(); n > 2 { // on a busy machine, the transport sometimes opens another connection
 			t.Errorf("%d connections for 3 calls", n)
 		}
 	})
@@ -281,8 +282,8 @@ func TestCertificates(t *testing.T) {
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 		strict.StartTLS()
 		trust := &tls.Config{RootCAs: known}
-		// With TLS 1.3 the client's handshake ends before the server refuses, so the request may already be on
-		// its way.
+		// With TLS 1.3, the client finishes the handshake before the server rejects the certificate, so the
+		// request may already be sent.
 		d, text := decided(t, strict.handler(t, trusting(trust)).Handle(t.Context(), message()))
 		if d.Decision != semel.DecideUnknown && d.Decision != semel.DecideRetry || !strings.Contains(text, "certificate required") {
 			t.Errorf("the decision is %v: %q", d.Decision, text)

@@ -12,46 +12,48 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Config describes how an endpoint is called.
+// Config describes how to call an endpoint.
 type Config struct {
-	// URL is the endpoint's URL: http or https, without a user.
+	// URL is an http or https URL without user and password.
 	URL string
-	// Headers are sent with each request. Pass names headers of a message that are sent with its request.
-	// Neither may name a header that Allowed or Passable refuses.
+	// Headers are sent with each request. Pass lists message headers that are copied to the request. Allowed
+	// must accept each header, and Passable each name in Pass.
 	Headers []Header
 	Pass    []string
-	// NoKey: the endpoint supports no idempotency keys, and none is sent. MayBeLost, with NoKey: a call
-	// with unknown outcome is not repeated.
+	// NoKey sends no idempotency key, because the endpoint does not support keys. MayBeLost can be set with
+	// NoKey: a call with an unknown outcome is then not repeated.
 	NoKey, MayBeLost bool
-	// Timeout limits one call, from the connection to the end of the response.
+	// Timeout is the maximum duration of a call, from opening the connection to the end of the response.
 	Timeout time.Duration
-	// MaxRetryAfter is the longest wait that a response may request; longer waits are shortened to it.
+	// MaxRetryAfter is the maximum wait that a Retry-After header can request. A longer wait is shortened to
+	// MaxRetryAfter.
 	MaxRetryAfter time.Duration
-	// Secrets sign each request; see ParseSecret. Each secret makes one signature.
+	// Secrets sign each request; see ParseSecret. Each secret adds one signature.
 	Secrets []Secret
-	// TLS may be nil; then the system's authorities are used.
+	// TLS has the TLS settings; nil for the certificate authorities of the system.
 	TLS *tls.Config
-	// Effects: the endpoint may respond with effects; see Ask.
+	// Effects means that the endpoint can respond with effects; see Ask.
 	Effects bool
-	// Intents: each message is an intent, which may have its own key; see semel.Message.IntentKey.
+	// Intents means that each message is an intent. An intent can have its own idempotency key; see
+	// semel.Message.IntentKey.
 	Intents bool
-	// Connections limits the concurrent calls, each on its own connection. A further call waits before its
-	// Timeout begins.
+	// Connections is the maximum number of concurrent calls. Each call uses its own connection. A call
+	// beyond the maximum waits; its Timeout starts after the wait.
 	Connections int
 }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// Handler calls an endpoint. Calls may be concurrent.
+// Handler calls an endpoint. Handler is safe for concurrent use.
 type Handler struct {
 	config    Config
 	host      string
 	transport *http.Transport
-	turns     chan struct{} // one for each call in progress
+	turns     chan struct{} // has one element per call in progress
 }
 
-// New makes a handler without connecting. Its errors do not show the URL.
+// New returns a handler without connecting to the endpoint. Errors do not contain the URL.
 func New(c Config) (*Handler, error) {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -65,23 +67,24 @@ func New(c Config) (*Handler, error) {
 	return &Handler{config: c, host: u.Host, transport: newTransport(c), turns: make(chan struct{}, c.Connections)}, nil
 }
 
-// errTimeout is the cause of a call that was cut by its timeout.
+// errTimeout is the cause of a call that exceeded its timeout.
 var errTimeout = errors.New("the call timed out")
 
-// errNoAnswer reports a status below 200. After 101 another protocol follows, which was not requested
-// and which no timeout would end.
+// errNoAnswer is the error for a final status below 200. After 101, the server would switch to a protocol
+// that Semel did not request, and no timeout would end the connection.
 var errNoAnswer = errors.New("a status below 200 is not a final response")
 
-// Handle makes one call for m. Its error decides the outcome of the message and says whether the
-// outcome of the call is known: see semel.Unknown, semel.RetryAfter and semel.Permanent.
+// Handle makes one call for m. The error decides the outcome of the message, and says whether the outcome of
+// the call is known; see semel.Unknown, semel.RetryAfter and semel.Permanent.
 func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	_, err := h.Ask(ctx, m)
 	return err
 }
 
-// Ask is Handle for an endpoint that may respond with effects. Ask returns their text unchanged, nil
-// if the response has no body. A 2xx response is an error if its body is not of the effects type, is
-// too long, or has effects without Config.Effects; otherwise the effects would be lost silently.
+// Ask makes one call like Handle, for an endpoint that can respond with effects. Ask returns the body of the
+// response unchanged, or nil if the response has no body. Effects must not be lost silently. Ask therefore
+// returns an error for a 2xx response whose body is too long or has another media type, and for effects
+// without Config.Effects.
 func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, err error) {
 	select {
 	case h.turns <- struct{}{}:
@@ -96,8 +99,8 @@ func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, er
 	if err != nil {
 		return nil, semel.Permanent(err)
 	}
-	// Not through a http.Client: that would follow redirects, keep cookies, and show
-	// the URL in its errors.
+	// A http.Client would follow redirects, keep cookies and show the URL in errors, so the transport is
+	// called directly.
 	response, err := h.transport.RoundTrip(request)
 	if err != nil {
 		return nil, h.failed(ctx, c, err)

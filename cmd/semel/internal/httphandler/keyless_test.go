@@ -56,7 +56,7 @@ func TestTheMeaningOfAStatusForACallThatMayBeLost(t *testing.T) {
 }
 
 func TestNoProxyIsUsed(t *testing.T) {
-	// net/http reads the environment once per process, so it cannot be set here.
+	// net/http reads the proxy variables once per process, so the test cannot set them.
 	if handlerOf(t, "http://localhost:1").transport.Proxy != nil {
 		t.Error("a proxy would see calls, with their keys and credentials")
 	}

@@ -7,21 +7,21 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 )
 
-// ours are headers that every request gets, or that belong to its connection. A message that could set
-// them could split a request in two or pretend to be another client.
+// ours are headers that Semel sets for every request, or that control the connection. A message that could
+// set such a header could split a request in two, or pretend to come from another client.
 var ours = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 	"host", "content-length", "content-type", "content-encoding", "accept-encoding", "user-agent", "forwarded", "via",
 	strings.ToLower(headerKey), "x-idempotency-key", "traceparent", "tracestate",
 }
 
-// oursBegin are prefixes of further such headers.
+// oursBegin are the prefixes of further headers that Semel sets.
 var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 
-// credentials are headers that authenticate the client: the policy may set them, a message may not.
+// credentials are headers that authenticate the client. The policy may set them, but a message must not.
 var credentials = []string{"authorization", "cookie", "x-api-key"}
 
-// Allowed returns why the policy may not set a header with this name; empty if it may.
+// Allowed returns why the policy may not set the header, or "" if the policy may set it.
 func Allowed(name string) string {
 	lower := strings.ToLower(name)
 	switch {
@@ -33,7 +33,7 @@ func Allowed(name string) string {
 	return ""
 }
 
-// Passable returns why a header with this name may not be copied from a message; empty if it may.
+// Passable returns why the header may not be copied from a message, or "" if it may be copied.
 func Passable(name string) string {
 	why := Allowed(name)
 	if why == "" && slices.Contains(credentials, strings.ToLower(name)) {
@@ -42,11 +42,11 @@ func Passable(name string) string {
 	return why
 }
 
-// Sendable reports whether a header may have this value.
+// Sendable reports whether value is a valid header value.
 func Sendable(value string) bool { return sendable([]byte(value)) }
 
-// sendable is the rule of RFC 9110, section 5.5, for header values, without leading and trailing
-// blanks, which would be removed on the way.
+// sendable implements the rule for header values in RFC 9110, section 5.5. Values with blanks at the start
+// or end are rejected, because other software removes such blanks.
 func sendable(value []byte) bool {
 	for _, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {

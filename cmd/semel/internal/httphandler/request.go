@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is hashed into the idempotency key of a call, beside the identity. step must never change:
-// a message with a call in progress would get another key.
+// step is a part of the input from which the idempotency key is computed, besides the identity. step must
+// never change, because a message whose call is in progress would get another key.
 const step = "handler"
 
 // The headers that Semel defines.
@@ -31,15 +31,15 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// kept are headers of a message that are copied to its request: cause and trace.
+// kept are headers about cause and trace, which are copied from a message to its request.
 var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
-// request returns the call for m as a CloudEvent in binary mode. request returns an error if a
-// request cannot hold a value of the message.
+// request returns the request for m, a CloudEvent in binary mode. request returns an error if a value of the
+// message does not fit into a request.
 func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, bytes.NewReader(m.Body))
 	if err != nil {
-		return nil, fmt.Errorf("no request can be made for %s", h.host) // the error shows the URL
+		return nil, fmt.Errorf("no request can be made for %s", h.host) // the original error would show the URL
 	}
 	to := request.Header
 	for _, header := range h.config.Headers {
@@ -58,8 +58,9 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 		return nil, errors.New("the key of the intent cannot be sent in a request header")
 	}
 	// The IETF draft (draft-ietf-httpapi-idempotency-key-header-07) defines the value as a quoted string.
-	// Providers document it without quotes and take the complete value as the key, some with at most 36
-	// characters, which is a UUID without quotes. So it is sent without quotes.
+	// Providers, however, document the value without quotes and use the complete header as the key. Some
+	// providers accept at most 36 characters, the length of a UUID without quotes. Semel therefore sends the
+	// key without quotes.
 	if !h.config.NoKey {
 		to.Set(headerKey, key)
 	}
@@ -70,7 +71,8 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	return request, nil
 }
 
-// replayed adds the replay of the message, if any, and whether effects are allowed.
+// replayed adds headers about the replay of the message, and whether the replay may have effects. replayed
+// adds nothing outside of a replay.
 func replayed(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
@@ -82,8 +84,8 @@ func replayed(to http.Header, m *semel.Message) {
 
 func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }
 
-// Key returns the idempotency key of the call for m, which has its Identity. intent reports that m is
-// an intent, which may have its own key.
+// Key returns the idempotency key of the call for m. m must have its Identity. intent means that m is an
+// intent, which can have its own key.
 func Key(m *semel.Message, intent bool) string {
 	if intent {
 		return m.IntentKey(step)
@@ -91,7 +93,7 @@ func Key(m *semel.Message, intent bool) string {
 	return m.IdempotencyKey(step)
 }
 
-// passOn adds the headers of the message that the policy names.
+// passOn copies the message headers that the policy lists.
 func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 	for _, name := range h.config.Pass {
 		for _, header := range m.Headers {
@@ -107,7 +109,7 @@ func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 	return nil
 }
 
-// trace adds the trace of a message. Values that cannot be sent are left out.
+// trace copies the trace headers of a message. Invalid header values are left out.
 func trace(to http.Header, m *semel.Message) {
 	for _, name := range kept {
 		if v, ok := m.Headers.Get(name); ok && sendable(v) {
@@ -115,7 +117,7 @@ func trace(to http.Header, m *semel.Message) {
 		}
 	}
 	if to.Get("traceparent") == "" {
-		return // a tracestate alone means nothing
+		return // a tracestate without a traceparent means nothing
 	}
 	for _, header := range m.Headers {
 		if strings.EqualFold(header.Name, "tracestate") && sendable(header.Value) {
@@ -124,15 +126,15 @@ func trace(to http.Header, m *semel.Message) {
 	}
 }
 
-// The attributes of a message that is not a CloudEvent: CloudEvents requires an id, a source and a
+// The attributes of a request for a message that is not a CloudEvent. CloudEvents requires id, source and
 // type.
 const (
 	typeOfNone   = "semel.message"
 	sourceOfNone = "semel"
 )
 
-// event adds the attributes according to the HTTP Protocol Binding for CloudEvents 1.0.2
-// (https://github.com/cloudevents/spec, section 3.1).
+// event adds the CloudEvents attributes as headers (HTTP Protocol Binding for CloudEvents 1.0.2, section
+// 3.1, https://github.com/cloudevents/spec).
 func event(to http.Header, m *semel.Message) {
 	attribute := func(name, value string) {
 		if value != "" {
@@ -159,7 +161,8 @@ func event(to http.Header, m *semel.Message) {
 	}
 }
 
-// contentType returns the message's content type, or JSON if its body is JSON; empty if unknown.
+// contentType returns the content type of the message. If the message has none, contentType returns
+// application/json for a body in JSON, otherwise "".
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
 		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {
@@ -172,8 +175,8 @@ func contentType(m *semel.Message) string {
 	return ""
 }
 
-// encoded returns an attribute as a header value: characters other than printable ASCII, and the
-// blank, the quote and the percent sign, are percent-encoded as UTF-8.
+// encoded returns an attribute as a header value. A blank, a quote, a percent sign and all characters
+// outside printable ASCII are percent-encoded as UTF-8.
 func encoded(value string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder

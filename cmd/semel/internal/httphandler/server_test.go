@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// hidden must not be shown by any error: it is part of the URL, the body and the responses.
+// hidden is a part of the URL, the body and the responses. No error may contain hidden.
 const hidden = "hunter2"
 
-// endpoint is a server that counts its calls and its connections.
+// endpoint is a server that counts calls and connections.
 type endpoint struct {
 	*httptest.Server
 	calls, connections atomic.Int64
@@ -47,7 +47,8 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// handler calls the endpoint with the configuration of a policy and the given changes.
+// handler returns a handler that calls the endpoint. The configuration is that of a policy, with the given
+// changes.
 func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 	t.Helper()
 	return handlerOf(t, e.URL, changes...)
@@ -75,7 +76,7 @@ func message() *semel.Message {
 		semel.Header{Name: "ce-type", Value: []byte("order.placed")})
 }
 
-// decided returns the handler's decision and its text.
+// decided returns the decision and the text of a handler's error.
 func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	t.Helper()
 	var h *semel.HandlerError
@@ -90,7 +91,7 @@ func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	return *h, err.Error()
 }
 
-// says calls the endpoint and checks the decision and the text of the outcome.
+// says calls the endpoint and checks the decision and the text of the error.
 func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
 	d, text := decided(t, h.Handle(context.Background(), message()))
@@ -99,7 +100,7 @@ func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	}
 }
 
-// raw responds with bytes and ends the connection.
+// raw responds with the given bytes and closes the connection.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

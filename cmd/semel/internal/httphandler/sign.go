@@ -13,27 +13,27 @@ import (
 )
 
 // Requests are signed according to Standard Webhooks
-// (https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md): HMAC-SHA256 in
-// base64 over the id, the time in seconds and the body, joined with dots. The id is the idempotency
-// key, so it is the same for every attempt.
+// (https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md). The signature is the
+// HMAC-SHA256, in base64, of the id, the time in seconds and the body, joined with dots. The id is the
+// idempotency key, so all attempts have the same id.
 
-// Secret is a key that signs requests. Secret cannot be printed.
+// Secret is a key that signs requests. Formatting a Secret does not show the key.
 type Secret struct{ key []byte }
 
-// String does not show the secret.
+// String returns a fixed text instead of the secret.
 func (Secret) String() string { return "a secret" }
 
-// GoString does not show the secret.
+// GoString returns a fixed text instead of the secret.
 func (Secret) GoString() string { return "a secret" }
 
 const (
 	secretPrefix = "whsec_"
-	// The key sizes that the specification allows, in bytes.
+	// The minimum and maximum key sizes of the specification, in bytes.
 	leastSecret, mostSecret = 24, 64
 )
 
-// ParseSecret parses a secret in the form of Standard Webhooks: whsec_ and base64 of 24 to 64 bytes.
-// Its errors show nothing of the secret.
+// ParseSecret parses a secret of Standard Webhooks: "whsec_" followed by 24 to 64 bytes in base64. Errors
+// contain no part of the secret.
 func ParseSecret(text string) (Secret, error) {
 	rest, ok := strings.CutPrefix(text, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(rest)

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// answersTwice answers each request on a connection with 503 and a second response in the same packet.
+// answersTwice responds to each request with status 503 and a second response in the same packet.
 func answersTwice(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	conn, buffer, err := w.(http.Hijacker).Hijack()

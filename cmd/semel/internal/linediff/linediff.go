@@ -10,19 +10,19 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Payloads returns a unified diff of two payloads, empty if they have the same lines. JSON is compared as Pretty
-// prints it. Payloads returns false if one of them is not text.
+// Payloads returns the unified diff of two payloads, or "" if their lines are equal. JSON is compared in the
+// form of Pretty. If a payload is not text, Payloads returns false.
 func Payloads(before, after []byte) (string, bool) {
 	if !utf8.Valid(before) || !utf8.Valid(after) {
 		return "", false
 	}
-	// Without the final line break the diff would contain "\ No newline at end of file".
+	// Add a final line break, because otherwise the diff would contain "\ No newline at end of file".
 	text := udiff.Unified("", "", Pretty(before)+"\n", Pretty(after)+"\n")
-	_, text, _ = strings.Cut(text, "\n+++ \n") // without the file names
+	_, text, _ = strings.Cut(text, "\n+++ \n") // remove the lines with file names
 	return text, true
 }
 
-// Pretty returns indented JSON; other text is returned unchanged.
+// Pretty returns JSON with indentation. Other text is returned unchanged.
 func Pretty(body []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace(body), "", "  ") != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// recorded stands for the flight recorders of a run and counts how often it must write.
+// recorded replaces the flight recorders of a run, and counts how often it is asked to write.
 type recorded struct {
 	asked int
 	err   error
@@ -21,7 +21,7 @@ func (r *recorded) write(string) ([]string, error) {
 	return []string{"billing.recording"}, r.err
 }
 
-// post requests a recording.
+// post sends a request that asks for flight recordings.
 func post(s *Server, token string) (int, string) {
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+PathRecord, nil)
 	if token != "" {

@@ -14,7 +14,7 @@ import (
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
 
-// told returns the names of all metrics, including those of histograms.
+// told returns the names of all exported series, including the series of histograms.
 func told() map[string]bool {
 	known := map[string]bool{}
 	for _, p := range table() {
@@ -52,10 +52,10 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	})
 }
 
-// grown matches the counters whose growth a rule uses, with a condition on a label.
+// grown matches a counter whose growth a rule uses, and a condition on one label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// closed returns the possible values of each label, except consumer and source.
+// closed returns the possible values of each label. The labels consumer and source are not included.
 func closed() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {
@@ -74,7 +74,8 @@ func closed() map[string][]string {
 
 const setAsideTotal = "semel_unapplied_total"
 
-// asideLines returns the lines that a scrape has for everything that can be set aside, before anything was.
+// asideLines returns the lines that a scrape contains before any message was parked, discarded or
+// dead-lettered.
 func asideLines() (lines []string) {
 	for _, a := range measure.Asides() {
 		lines = append(lines, fmt.Sprintf("%s{consumer=\"billing\",how=%q,reason=%q} 0", setAsideTotal, a.How, a.Reason))
@@ -82,9 +83,9 @@ func asideLines() (lines []string) {
 	return lines
 }
 
-// atZero returns the lines that a scrape has for a counter before it counts anything.
+// atZero returns the lines that a scrape contains for a counter with value 0.
 func atZero(t *testing.T, name string, values map[string][]string) []string {
-	if name == setAsideTotal { // only some reasons are possible for each ending
+	if name == setAsideTotal { // each ending has only some of the reasons
 		return asideLines()
 	}
 	lines := []string{""}

@@ -10,41 +10,44 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is a consumer that runs or will run. Its methods return at once.
+// Consumer is a consumer that runs or will run. No method waits.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
-	// Ready and Alive are like those of consumer.Consumer. They also return false, with the error, if the run has
-	// ended by an error without a decision of an operator.
+	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, both
+	// return false and the error. If an operator ended the run, both return the consumer's own result.
 	Ready() (bool, string)
 	Alive() (bool, string)
-	// StoreDown returns since when the store has not worked, and why; the zero time while it works.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
+	// zero.
 	StoreDown() (since time.Time, why string)
 	// SourceKind returns the kind of the source.
 	SourceKind() string
-	// Lanes returns what the source knows about its lanes; nil if it knows nothing.
+	// Lanes returns figures about the source's lanes, or nil if the source has no such figures.
 	Lanes() *Lanes
-	// Requests returns the counts of a webhook source; nil for other sources.
+	// Requests returns the request counts of a webhook source, or nil for other sources.
 	Requests() *Requests
 }
 
-// Requests counts the requests that a webhook source has answered.
+// Requests counts the requests to a webhook source.
 type Requests struct {
-	// By has the number of requests by outcome.
+	// By is the number of requests by outcome.
 	By map[string]uint64
-	// EqualBodies counts requests with the body of an earlier request but other unsigned headers.
+	// EqualBodies is the number of requests whose body equals that of an earlier request, although the
+	// unsigned headers differ.
 	EqualBodies uint64
 }
 
-// Lanes is what a source knows about its lanes.
+// Lanes has figures about the lanes of a source.
 type Lanes struct {
-	// Behind is the number of messages that are not acked; -1 if it is unknown.
+	// Behind is the number of messages that are not acked; -1 if the number is unknown.
 	Behind int64
-	// HeldUp lanes wait behind an open transaction. Standing lanes are stopped by a fault.
+	// HeldUp is the number of lanes that wait for an open transaction. Standing is the number of lanes that
+	// a fault has stopped.
 	HeldUp, Standing int
 }
 
-// collector reads consumers and samples of stores for each scrape. collector never waits.
+// collector reads the consumers and the latest samples of stores for each scrape. collector never waits.
 type collector struct {
 	watch     *Watch
 	consumers func() map[string]Consumer
@@ -54,11 +57,11 @@ type collector struct {
 	now       func() time.Time
 }
 
-// described is a metric of the table with its Prometheus description.
+// described is a metric of the table with the description that Prometheus needs.
 type described struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	// buckets are the upper bounds of a histogram.
+	// buckets are the upper bounds of a histogram; nil for other metrics.
 	buckets []float64
 }
 
@@ -100,7 +103,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			s.lanes(name, consumer.Lanes())
 			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
-		} else if kind, known := c.options.Sources[name]; known { // export zeros before it runs, so that its first figures are an increase
+		} else if kind, known := c.options.Sources[name]; known { // export zeros before the consumer runs, so that Prometheus sees the first values as an increase
 			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
 	}
@@ -121,7 +124,7 @@ type scrape struct {
 	now time.Time
 }
 
-// report exports a value. The labels are in the order of the table.
+// report exports a value. labels are the values of the metric's labels, in the order of the table.
 func (s *scrape) report(name string, value float64, labels ...string) {
 	s.out <- s.made(name, value, labels...)
 }
@@ -134,8 +137,8 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 }
 
-// aside exports how many messages were set aside. Most counts stay 0; their metrics are made only once. The
-// caller holds the mutex of the consumer.
+// aside exports how many messages had this ending. Most counts stay 0, and their metrics are created only
+// once. The caller must hold the mutex of the consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_unapplied_total"
 	if n > 0 {
@@ -148,7 +151,7 @@ func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	s.out <- of.none[a]
 }
 
-// labelValue makes text valid UTF-8, as the values of labels must be.
+// labelValue replaces invalid UTF-8, which label values must not contain.
 func labelValue(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // reportTally exports a histogram.
@@ -187,7 +190,7 @@ func (s *scrape) requests(name string, r *Requests) {
 	s.report("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
-// figures returns a function that exports the figures of a consumer.
+// figures returns a function that exports one figure of the consumer.
 func (s *scrape) figures(name, source string) func(measure.Figure) {
 	return func(f measure.Figure) {
 		labels := append(make([]string, 0, 3), name)

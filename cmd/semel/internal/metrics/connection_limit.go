@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// mostConnections is the maximum number of connections of a Server. Connecting needs no token, and each connection
-// takes a file descriptor that the stores and sources of the process could need.
+// mostConnections is the maximum number of connections to a Server. Clients connect without a token. Each
+// connection needs a file descriptor, and stores and sources need file descriptors too.
 const mostConnections = 256
 
-// connectionLimit limits the connections of a server. A new connection is always accepted, because it may be a health probe. If
-// there are too many, another one is closed: the one that has been idle for longest or, if all are active, the one
-// that has been active for longest.
+// connectionLimit limits the connections of a server. A new connection is always accepted, because it may be
+// a health probe. Beyond the limit, another connection is closed: the connection that has been idle for
+// longest or, if none is idle, the connection that has been active for longest.
 type connectionLimit struct {
 	most int
 
@@ -22,7 +22,7 @@ type connectionLimit struct {
 	all   map[net.Conn]activity // guarded by mutex
 }
 
-// activity is the state of a connection, and since when.
+// activity is the state of a connection. since is the time of the last change.
 type activity struct {
 	active bool
 	since  time.Time
@@ -35,19 +35,19 @@ func newConnectionLimit(most int) *connectionLimit {
 // onState implements the http.Server.ConnState hook.
 func (c *connectionLimit) onState(conn net.Conn, state http.ConnState) {
 	if ends := c.take(conn, state); ends != nil {
-		if encrypted, is := ends.(*tls.Conn); is { // tls.Conn.Close may wait for the peer
+		if encrypted, is := ends.(*tls.Conn); is { // Close of a tls.Conn may wait for the peer
 			ends = encrypted.NetConn()
 		}
 		_ = ends.Close()
 	}
 }
 
-// take records a state and returns the connection to close; nil if there are not too many.
+// take records a connection's state. Beyond the limit, take returns the connection to close, otherwise nil.
 func (c *connectionLimit) take(conn net.Conn, state http.ConnState) net.Conn {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	_, known := c.all[conn]
-	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // it was closed by take
+	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // an unknown connection was removed before
 		delete(c.all, conn)
 		return nil
 	}

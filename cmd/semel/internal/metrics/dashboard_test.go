@@ -11,7 +11,7 @@ type row struct {
 	panels []panel
 }
 
-// panel is a chart that answers one question of the person on call.
+// panel is a chart of the dashboard. Each chart answers one question of the person on call.
 type panel struct {
 	title, says, unit string
 	queries           []query
@@ -20,8 +20,8 @@ type panel struct {
 // query is a Prometheus query with the legend of its lines.
 type query struct{ expr, legend string }
 
-// chosen and window are parts of the queries: the selected consumers, and a window that fits the displayed time
-// range.
+// chosen and window are parts of queries. chosen selects consumers. window is a range that fits the
+// displayed time.
 const (
 	chosen = `consumer=~"$consumer"`
 	window = "[$__rate_interval]"
@@ -34,15 +34,15 @@ const (
 	inSeconds  = "s"
 )
 
-// each returns the rate of a counter by consumer.
+// each returns a query for the rate of a counter by consumer.
 func each(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + chosen + "}" + window + "))", "{{consumer}}"}
 }
 
-// named returns a query of a figure by consumer, whose legend ends with word.
+// named returns a query by consumer. The legend is the consumer's name and word.
 func named(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 
-// dashboard returns the sections of the dashboard, the most important first.
+// dashboard returns the sections of the dashboard, most important first.
 func dashboard() []row { return []row{onceRow(), waitingRow(), workRow(), healthRow()} }
 
 func onceRow() row {
@@ -77,7 +77,7 @@ func waitingRow() row {
 	}}
 }
 
-// quantile returns a query of the 95th percentile of a time of batches.
+// quantile returns a query for the 95th percentile of a duration of batches.
 func quantile(what string) string {
 	return "histogram_quantile(0.95, sum by (consumer, le) (rate(semel_batch_" + what + "_seconds_bucket{" + chosen + "}" + window + ")))"
 }

@@ -15,7 +15,7 @@ const (
 	figuresPicture  = "../../../../docs/pictures/figures.svg"
 )
 
-// The sizes of the picture in pixels.
+// The sizes in the picture, in pixels.
 const (
 	leftEdge, rightEdge = 60, 20
 	aSecond             = 11
@@ -30,14 +30,15 @@ type curve struct {
 	values       []float64
 }
 
-// chart is a part of the picture. Values above most are drawn at its upper edge, with the value as text.
+// chart is a part of the picture. A value above most is drawn at the upper edge, together with the value as
+// text.
 type chart struct {
 	title  string
 	most   float64
 	curves []curve
 }
 
-// happening is a fault that was caused during the run, with its first and last second.
+// happening is a fault that the recorded run contains, with its first and last second.
 type happening struct {
 	from, to int
 	says     string
@@ -64,7 +65,7 @@ func columns(text string) (map[string][]float64, error) {
 	return all, nil
 }
 
-// rates returns the growth of a counter in each second.
+// rates returns the increase of a counter in each second.
 func rates(counter []float64) (all []float64) {
 	before := 0.0
 	for _, v := range counter {
@@ -73,7 +74,7 @@ func rates(counter []float64) (all []float64) {
 	return all
 }
 
-// drawn returns the picture of a recording.
+// drawn returns a picture of a recording, as SVG.
 func drawn(text string) (string, error) {
 	of, err := columns(text)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestATokenWithControlCharactersIsRejected(t *testing.T) {
 	}
 }
 
-// visitor is a connection that records whether it was closed.
+// visitor is a connection that records whether it is closed.
 type visitor struct {
 	net.Conn
 	ended bool
@@ -78,13 +78,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatal("a connection was closed below the limit")
 		}
 		pass(time.Second)
-		for i, want := range []int{1, 2, 0} { // idle connections first, the oldest of them; then the oldest active one
+		for i, want := range []int{1, 2, 0} { // the idle connections first, oldest before newer; then the oldest active connection
 			if meets(http.StateActive); !all[want].ended || all[len(all)-1].ended {
 				t.Errorf("connection %d too many: connection %d was not closed", i+1, want)
 			}
 			pass(time.Second)
 		}
-		c.onState(all[0], http.StateActive) // its handler does not know yet that it was closed
+		c.onState(all[0], http.StateActive) // the handler does not know yet that its connection was closed
 		if len(c.all) != 3 {
 			t.Errorf("%d are counted", len(c.all))
 		}
@@ -106,7 +106,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				first = conn
 			}
 		}
-		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // before its request times out
+		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // earlier than the timeout of the request
 		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the oldest of too many connections was not closed: %v", err)
 		}

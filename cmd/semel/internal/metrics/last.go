@@ -10,25 +10,25 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// LastError is the last error of a consumer. LastError is shown only to clients with access, because the error of a
+// LastError is the last error of a consumer. Only clients with access see LastError, because an error of a
 // handler may contain parts of a message.
 type LastError struct {
 	At time.Time `json:"at"`
-	// Event is the kind of event, as in the log.
+	// Event is the kind of the event, as in the log.
 	Event string `json:"event"`
 	Error string `json:"error"`
 }
 
-// mostErrorText is the maximum length of a kept error in runes.
+// mostErrorText is the maximum length of a stored error, in characters.
 const mostErrorText = 300
 
-// lastError keeps the last error of a consumer.
+// lastError stores the last error of a consumer.
 type lastError struct {
 	mutex sync.Mutex
-	kept  *LastError // immutable; guarded by mutex
+	kept  *LastError // not changed after it is set; guarded by mutex
 }
 
-// record keeps the error of an event, if it has one.
+// record stores the error of an event. Events without an error are ignored.
 func (l *lastError) record(e semel.Event, now time.Time) {
 	if e.Err == nil || e.Kind == eventkind.Control {
 		return
@@ -48,7 +48,7 @@ func (l *lastError) last() *LastError {
 	return l.kept
 }
 
-// lastOf returns the last error of a consumer; nil if there was none.
+// lastOf returns the last error of a consumer, or nil if the consumer had none.
 func (w *Watch) lastOf(name string) *LastError {
 	if of := w.consumer(name); of != nil {
 		return of.last.last()

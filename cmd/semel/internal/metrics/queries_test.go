@@ -7,15 +7,14 @@ import (
 	"testing"
 )
 
-// asks matches a metric in a query, with its aggregation, the labels of the aggregation, the function and the
-// conditions.
+// asks matches a metric in a query, with aggregation, labels of the aggregation, function and conditions.
 var asks = regexp.MustCompile(`(?:(sum|max|min) by \(([a-z_, ]*)\) \()?(?:(rate|increase|deriv)\()?(semel_[a-z_]+)(?:\{([^}]*)\})?(?:\[)?`)
 
-// condition matches a label in conditions.
+// condition matches one label and its value in conditions.
 var condition = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"[^"]*"`)
 
-// faultsOf returns the faults of a query: labels that the metric lacks, the rate of a gauge, a counter without rate,
-// and sums of values that several processes read from one store.
+// faultsOf returns the faults of a query: a label that the metric lacks, the rate of a gauge, a counter
+// without rate, or a sum of values that several processes read from the same store.
 func faultsOf(expr string) (faults []string) {
 	fault := func(text ...string) { faults = append(faults, strings.Join(text, " ")) }
 	for _, found := range asks.FindAllStringSubmatch(expr, -1) {

@@ -14,7 +14,7 @@ import (
 // sampleEvery is the interval between samples of a store.
 const sampleEvery = 15 * time.Second
 
-// Store is the store that a Sampler reads. Each of its statements has a time limit.
+// Store is a store that a Sampler reads. Each statement has a time limit.
 type Store interface {
 	Name() string
 	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
@@ -22,27 +22,27 @@ type Store interface {
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
 	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
-	// Connections returns the connections of this process. Connections does not wait.
+	// Connections returns the number of open connections of this process. Connections does not wait.
 	Connections() (used, idle, most int)
 }
 
-// sampledStates are the states of rows that wait or are set aside. Completed rows are not counted: they are many, and
-// need no action.
+// sampledStates are the states of rows that wait, are parked or are dead-lettered. Completed rows are not
+// counted, because they are numerous and need no action.
 var sampledStates = []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable,
 	store.StateBlocked, store.StateParked, store.StateDeadLettered}
 
-// Sampler reads a store every few seconds and keeps the last values. Any number of scrapes can read them, even while
-// the store does not answer.
+// Sampler reads a store at intervals and keeps the last values. Scrapes read these values, even while the
+// store does not respond.
 type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// failed is the number of consecutive samples with a fault. Only the goroutine of work uses it.
+	// failed is the number of consecutive samples with an error. Only the goroutine of work uses failed.
 	failed int
 
 	mutex   sync.Mutex
 	parts   map[string]func(*scrape) // the last values, by part; guarded by mutex
-	read    map[string]time.Time     // when each part was read; guarded by mutex
+	read    map[string]time.Time     // time of the last read of each part; guarded by mutex
 	failing map[string]bool          // parts whose last read failed; guarded by mutex
 }
 
@@ -64,8 +64,8 @@ func (s *Sampler) work(ctx context.Context) {
 	}
 }
 
-// logFailure logs when two consecutive samples of a store fail, and when the store is readable again. A single
-// failure may be caused by load.
+// logFailure logs when two consecutive samples of a store have failed, and when the store works again. Load
+// alone can cause a single failure, so a single failure is not logged.
 func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
@@ -81,8 +81,8 @@ func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	}
 }
 
-// sample reads each part separately, so a slow part does not affect the others. sample returns the first
-// fault.
+// sample reads each part separately, so that a slow part does not delay the others. sample returns the first
+// error.
 func (s *Sampler) sample(ctx context.Context) (first error) {
 	part := func(name string, read func() (func(*scrape), error)) {
 		if err := s.part(ctx, name, read); first == nil {
@@ -136,7 +136,7 @@ func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scra
 	return err
 }
 
-// report exports the last values of the store. report does not wait.
+// report exports the last values of the store without waiting.
 func (s *Sampler) report(to *scrape) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -166,7 +166,7 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
-	for consumer := range to.watch.of { // also consumers without rows, because alerts compare with 0
+	for consumer := range to.watch.of { // consumers without rows are exported too, because alerts compare with 0
 		r := all[consumer]
 		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
 		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
@@ -179,8 +179,9 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	}
 }
 
-// reportOutcomes exports estimates of the markers by outcome. Outcomes that are missing in the server's sample are
-// rare; they are exported as 0. Without any estimates it exports nothing.
+// reportOutcomes exports the estimated number of markers by outcome. The database estimates from a sample.
+// An outcome that the sample lacks is rare and is exported as 0. Without any estimate, reportOutcomes
+// exports nothing.
 func (s *Sampler) reportOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {
 		return
@@ -202,9 +203,9 @@ func (s *Sampler) reportReaping(to *scrape, all map[string]sqlstore.SampledReapi
 	}
 }
 
-// ofConsumers returns the values of this process's consumers, joining those of their generations. Other consumers in
-// the store are left out: their own processes export them, and their names must not become labels because they are
-// not in this policy.
+// ofConsumers returns the values of the consumers in this process. The values of a consumer's generations
+// are joined. Values of other consumers in the store are dropped: the processes of these consumers export
+// them, and labels may only have names from this process's policy.
 func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[string]V {
 	ours := map[string]V{}
 	for name, v := range all {

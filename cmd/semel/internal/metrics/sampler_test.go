@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// halves is a store with two generations of a consumer. Reading its rows and its reaping can fail separately.
+// halves is a store with two generations of a consumer. Reads of the rows and reads about the reaper can
+// fail separately.
 type halves struct {
 	shelf
 	rowsFail, reapingFails error
@@ -31,13 +32,13 @@ func (h *halves) SampleReaping(context.Context) (map[string]sqlstore.SampledReap
 	return h.reaping, h.reapingFails
 }
 
-// scraped returns a scrape with only one sampler.
+// scraped returns a scrape with a single sampler.
 func scraped(t *testing.T, s *Sampler) string {
 	t.Helper()
 	return gathered(t, newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{s}, Options{}))
 }
 
-// says checks that a scrape has these lines.
+// says checks that a scrape contains these lines.
 func says(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {

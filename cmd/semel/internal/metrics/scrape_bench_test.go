@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// scrapable returns a server of a number of running consumers that share a store.
+// scrapable returns a server for the given number of running consumers, which share one store.
 func scrapable(b *testing.B, consumers int) *Server {
 	b.Helper()
 	var names []string
@@ -34,7 +34,7 @@ func scrapable(b *testing.B, consumers int) *Server {
 	return s
 }
 
-// BenchmarkAScrape measures the time and size of a response to Prometheus, without the network.
+// BenchmarkAScrape measures the time and size of one scrape, without the network.
 func BenchmarkAScrape(b *testing.B) {
 	for _, consumers := range []int{1, 4, 100} {
 		b.Run(fmt.Sprint(consumers, "_consumers"), func(b *testing.B) {
@@ -53,9 +53,9 @@ func BenchmarkAScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkConcurrentScrapes measures how long concurrent scrapers wait for the last byte of the metrics of four
-// consumers, without parsing them. A request for the bare status, for comparison, shows the part of the machine and
-// the network.
+// BenchmarkConcurrentScrapes measures how long concurrent clients wait for the complete metrics of four
+// consumers. Clients do not parse the response. For comparison, the benchmark also requests /livez, whose
+// time is spent mostly on the machine and the network.
 func BenchmarkConcurrentScrapes(b *testing.B) {
 	for name, of := range map[string]struct {
 		path     string
@@ -81,7 +81,7 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 	}
 }
 
-// asked returns how long a response took.
+// asked returns the duration of one request.
 func asked(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// TLS names the files for https.
+// TLS names the files for HTTPS.
 type TLS struct {
-	// Certificate and Key belong to the server. Clients has the certificate authorities of clients; if it is empty,
-	// no certificate gives access.
+	// Certificate and Key are the server's certificate and private key. Clients is the file with the
+	// certificate authorities of client certificates; empty if client certificates give no access.
 	Certificate, Key, Clients string
 }
 
-// pair reads the certificate and its key. pair does not block, even if a file is a pipe.
+// pair reads the certificate and the private key. pair does not block, even if a file is a pipe.
 func (t *TLS) pair() (*tls.Certificate, error) {
 	pair, err := shape.ReadPair(t.Certificate, t.Key)
 	if err != nil {
@@ -26,9 +26,9 @@ func (t *TLS) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// config returns the settings of the server's connections. The certificate is read again for each connection, so it
-// can be renewed; config already reports faulty files. Clients may connect without a certificate, because health
-// probes have none.
+// config returns the TLS settings of the server. The server reads the certificate for each connection, so
+// that operators can renew the certificate. config itself reads the files once and reports faults. Clients
+// may connect without a certificate, because health probes have none.
 func (t *TLS) config() (*tls.Config, error) {
 	if _, err := t.pair(); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (t *TLS) config() (*tls.Config, error) {
 // hasClientCertificate reports whether the client has presented a certificate that gives access.
 func hasClientCertificate(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }
 
-// Trusted returns the settings of a client on this machine. The client accepts only the certificate of the server,
-// whatever host name the certificate has.
+// Trusted returns the TLS settings for a client on this machine. The client accepts only this server's
+// certificate, and ignores the host name in the certificate.
 func (t *TLS) Trusted() (*tls.Config, error) {
 	pair, err := t.pair()
 	if err != nil {

@@ -25,37 +25,39 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// The paths of a Server.
+// The paths that a Server handles.
 const (
 	PathMetrics = "/metrics"
 	PathLive    = "/livez"
 	PathReady   = "/readyz"
-	// PathRecord writes flight recordings if it is requested with POST.
+	// PathRecord writes flight recordings on a POST request.
 	PathRecord = "/recording"
 )
 
 // Options configure a Server.
 type Options struct {
-	// Address is the address to listen on. Loopback is true if only this machine can reach it.
+	// Address is the address to listen on. Loopback reports that only this machine can reach Address.
 	Address  string
 	Loopback bool
-	// TokenFile, if not empty, has the token that clients need for metrics and reasons.
+	// TokenFile is the file with the token that clients need for metrics and for the reasons of failed
+	// checks; empty if clients need no token.
 	TokenFile string
-	// TLS enables https; nil: http.
+	// TLS configures HTTPS; nil for HTTP.
 	TLS *TLS
-	// Consumers are the names of the consumers that will run.
+	// Consumers are the names of all consumers of the process.
 	Consumers []string
-	// Sources are the kinds of the sources, by consumer.
+	// Sources maps consumers to the kinds of their sources.
 	Sources map[string]string
-	// Risks are the risks that the policy accepts, by consumer.
+	// Risks maps consumers to the risks that the policy accepts.
 	Risks map[string][]string
-	// Spans returns how many spans the collector accepted and how many were dropped; nil without traces.
+	// Spans returns the number of spans that the collector accepted and the number of dropped spans; nil
+	// without traces.
 	Spans func() (sent, dropped int64)
-	// RestartOnOutage, if not 0, is the time after which an outage of a store makes the process not alive.
+	// RestartOnOutage is the duration of a store outage after which the liveness check fails; 0 means never.
 	RestartOnOutage time.Duration
 	// Logger logs failures of the server.
 	Logger *slog.Logger
-	// Record writes the flight recordings, with the reason, and returns the names of their files.
+	// Record writes the flight recordings and returns the names of the files. why is recorded as the reason.
 	Record func(why string) ([]string, error)
 }
 
@@ -77,8 +79,8 @@ type Server struct {
 	consumers map[string]Consumer // nil before the consumers start; guarded by mutex
 }
 
-// Open listens on the address and answers from then on. An address in use is therefore reported before any message is
-// read.
+// Open listens on the address and serves requests immediately. If the address is in use, Open fails before
+// any message is read.
 func Open(o Options, stores []Store) (*Server, error) {
 	if o.TokenFile != "" {
 		if _, err := Token(o.TokenFile); err != nil {
@@ -123,13 +125,13 @@ func (o Options) listen() (net.Listener, error) {
 	return listener, nil
 }
 
-// Watch returns the observer of the consumers.
+// Watch returns the observer that all consumers must use.
 func (s *Server) Watch() *Watch { return s.watch }
 
 // Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Started sets the consumers that run from now on, and starts to sample the stores.
+// Started sets the running consumers and starts to sample the stores.
 func (s *Server) Started(consumers map[string]Consumer) {
 	s.mutex.Lock()
 	s.consumers = consumers
@@ -139,7 +141,7 @@ func (s *Server) Started(consumers map[string]Consumer) {
 	}
 }
 
-// Close ends open requests and the sampling, and waits for both.
+// Close ends open requests and sampling, and waits until both have ended.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.server.Close()
@@ -175,8 +177,9 @@ type Recorded struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// record writes the recordings for a client with access. Requests from web pages of other sites are rejected: a page
-// could make a browser on this machine send requests, and fill the disk.
+// record writes the recordings for a client with access. Requests from web pages of other sites are
+// rejected. Such a page could make a local browser send many requests, and the recordings would fill the
+// disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		http.Error(w, "requests from pages of other sites are not allowed", http.StatusForbidden)
@@ -197,19 +200,19 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Health is the health of a process.
+// Health is the health of the process.
 type Health struct {
 	OK        bool                      `json:"ok"`
 	Reason    string                    `json:"reason,omitempty"`
 	Consumers map[string]ConsumerHealth `json:"consumers,omitempty"`
 }
 
-// ConsumerHealth is the health of one consumer. Reason may also be set if OK is true, for example if the consumer is
-// paused.
+// ConsumerHealth is the health of one consumer. Reason can be set although OK is true, for example if the
+// consumer is paused.
 type ConsumerHealth struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
-	// LastError is the last error of the consumer, even if it has recovered since.
+	// LastError is the last error of the consumer, even if the consumer works again.
 	LastError *LastError `json:"last_error,omitempty"`
 }
 
@@ -221,8 +224,8 @@ func (s *Server) Ready() Health {
 	return s.health(Consumer.Ready)
 }
 
-// Live reports whether every consumer works or is paused on purpose. Before the start it returns true, until the
-// start takes longer than RestartOnOutage.
+// Live reports whether every consumer makes progress or is paused by an operator. While the process starts,
+// Live returns true until the start has taken RestartOnOutage.
 func (s *Server) Live() Health {
 	most := s.options.RestartOnOutage
 	if waits := time.Since(s.opened); s.running() == nil && most > 0 && waits >= most {
@@ -231,8 +234,8 @@ func (s *Server) Live() Health {
 	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
 }
 
-// alive returns the result of Consumer.Alive, but false if the store has been down for longer than most; most 0 means
-// no limit.
+// alive returns the result of Consumer.Alive. If the store has been down for longer than most, alive returns
+// false. If most is 0, alive ignores outages.
 func alive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {
@@ -257,7 +260,7 @@ func (s *Server) health(of func(Consumer) (bool, string)) Health {
 	return h
 }
 
-// answer writes the status, and the reasons for clients with access.
+// answer writes the HTTP status. Clients with access also get the reasons.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	status := http.StatusOK
 	if !h.OK {
@@ -273,9 +276,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	_ = json.NewEncoder(w).Encode(h)
 }
 
-// access reports whether a request may read metrics and reasons: it has the token, or a client certificate, or
-// neither is configured and only this machine can connect. In the last case the Host header must name this machine,
-// because a web page could make a local browser send requests under a foreign host name.
+// access reports whether a request may read metrics and reasons. Access needs the token or a client
+// certificate. If neither is configured, access needs a connection from this machine whose Host header names
+// this machine. Otherwise a web page could make a local browser send requests with a foreign host name.
 func (s *Server) access(r *http.Request) bool {
 	if hasClientCertificate(r) {
 		return true
@@ -298,17 +301,17 @@ func local(hostPort string) bool {
 	return err == nil || host == "localhost"
 }
 
-// leastToken is the minimum length of a token in bytes; shorter ones could be guessed.
+// leastToken is the minimum length of a token in bytes. A shorter token could be guessed.
 const leastToken = 16
 
-// Token returns the token in a file. Its errors do not contain the token.
+// Token reads the token from a file. Errors do not contain the token.
 func Token(file string) (string, error) {
 	text, err := shape.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("listen.token_file: %w; make it, as with: openssl rand -hex 32", err)
 	}
 	t := strings.TrimSpace(string(text))
-	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // headers cannot have control characters
+	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // an HTTP header cannot contain control characters
 		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d bytes on one line, without control characters, as openssl rand -hex 32 makes it", file, leastToken)
 	}
 	return t, nil

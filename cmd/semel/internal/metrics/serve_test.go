@@ -47,7 +47,7 @@ func (s *still) Requests() *Requests {
 	return &Requests{By: map[string]uint64{"received": 5, "forged": 2}, EqualBodies: 1}
 }
 
-// shelf is a store that returns what a test sets.
+// shelf is a store that returns values that a test sets.
 type shelf struct {
 	mutex sync.Mutex
 	down  error // guarded by mutex
@@ -95,7 +95,7 @@ func (s *shelf) fails(err error) {
 	s.down = err
 }
 
-// serves opens a server for consumers.
+// serves opens a server with the given options and stores.
 func serves(t *testing.T, o Options, stores ...Store) *Server {
 	t.Helper()
 	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
@@ -107,7 +107,7 @@ func serves(t *testing.T, o Options, stores ...Store) *Server {
 	return s
 }
 
-// get calls the server's handler without a network.
+// get calls the server's handler without the network.
 func get(s *Server, path string, change ...func(*http.Request)) (int, string) {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
 	for _, c := range change {
@@ -265,7 +265,7 @@ func TestTheSampler(t *testing.T) {
 	})
 }
 
-// pass advances virtual time by d and lets all due work run.
+// pass advances virtual time by d and lets all due goroutines run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -295,7 +295,8 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkBatch measures the cost of the metrics for a batch, and so for a message in a batch of its own.
+// BenchmarkBatch measures the cost of metrics for one batch. For a consumer with batches of one message,
+// this is the cost per message.
 func BenchmarkBatch(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()
@@ -304,7 +305,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkDuplicate measures the cost of the metrics for a duplicate.
+// BenchmarkDuplicate measures the cost of metrics for one duplicate.
 func BenchmarkDuplicate(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()

@@ -11,42 +11,44 @@ import (
 	"sync"
 )
 
-// responseSharing lets scrapes that arrive during a scrape share the next response. So any number of concurrent scrapes
-// costs as much as two, and never uses a second processor. A client never gets values that are older than its
-// request, because it does not share a response that is already being made. promhttp's CoalesceGather does not do
-// that, and shares only the gathered values, although encoding costs as much again. responseSharing also compresses the
-// responses: promhttp's compression level takes a third of the time of a response.
+// responseSharing lets requests that arrive during a scrape share the next response. Any number of
+// concurrent scrapes then costs no more than two scrapes, and uses one processor. A response that is already
+// being made is not shared, so a client never gets values that are older than its request.
+//
+// The option CoalesceGather of promhttp shares only the gathered values, although encoding costs as much as
+// gathering, and does not have the guarantee about old values. responseSharing also compresses responses,
+// because the compression level of promhttp takes a third of the time of a response.
 type responseSharing struct {
 	of     http.Handler
-	turn   chan struct{} // has one element while a response is made
-	packer *gzip.Writer  // used by the goroutine that has the turn
-	size   int           // length of the last response; used like packer
+	turn   chan struct{} // has one element while a response is being made
+	packer *gzip.Writer  // used only by the goroutine that holds turn
+	size   int           // length of the last response; used only by the goroutine that holds turn
 
 	mutex sync.Mutex
-	next  map[variant]*shared // responses that are not being made yet; guarded by mutex
+	next  map[variant]*shared // waiting responses, not yet being made; guarded by mutex
 }
 
 func newResponseSharing(of http.Handler) *responseSharing {
 	packer, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // the level is valid
+		panic(err) // cannot fail: the compression level is valid
 	}
 	return &responseSharing{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*shared{}}
 }
 
-// maxVariants is the maximum number of different responses that wait. A client with access could request ever more
-// variants; scrapers request one or two.
+// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. A client
+// with access could otherwise request more and more variants.
 const maxVariants = 16
 
-// variant has the parts of a request that determine the response.
+// variant has the parts of a request on which the response depends.
 type variant struct {
 	query, accept string
 	packed        bool
 }
 
-// shared is the response to all requests with the same variant. The type implements http.ResponseWriter.
+// shared is the response to all waiting requests of the same variant. shared implements http.ResponseWriter.
 type shared struct {
-	complete chan struct{} // closed when the response is complete; the other fields do not change afterwards
+	complete chan struct{} // closed when the response is complete; after that no field changes
 	whole    bool          // false if the handler panicked
 	status   int           // 0 means 200
 	header   http.Header
@@ -74,11 +76,11 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-a.complete:
 		a.write(w)
-	case <-r.Context().Done(): // the client has gone
+	case <-r.Context().Done(): // the client has closed the connection
 	}
 }
 
-// make makes the response when its turn has come, from the values at that time.
+// make waits for its turn and then makes the response from the values at that time.
 func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
 	defer close(a.complete)
 	t.turn <- struct{}{}
@@ -95,11 +97,11 @@ func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
 	a.whole = true
 }
 
-// acceptsGzip reports whether the client accepts gzip.
+// acceptsGzip reports whether the client accepts a response in gzip.
 func acceptsGzip(r *http.Request) bool {
 	for of := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		name, quality, _ := strings.Cut(strings.ReplaceAll(of, " ", ""), ";")
-		if strings.EqualFold(name, "gzip") && (quality == "" || strings.Trim(quality, "q=0.") != "") { // q=0.000 means no
+		if strings.EqualFold(name, "gzip") && (quality == "" || strings.Trim(quality, "q=0.") != "") { // q=0.000 means that the client rejects gzip
 			return true
 		}
 	}
@@ -109,13 +111,13 @@ func acceptsGzip(r *http.Request) bool {
 func (a *shared) pack(packer *gzip.Writer) {
 	var packed bytes.Buffer
 	packer.Reset(&packed)
-	_, _ = packer.Write(a.body.Bytes()) // a bytes.Buffer never fails
+	_, _ = packer.Write(a.body.Bytes()) // writing to a bytes.Buffer cannot fail
 	_ = packer.Close()
 	a.body = packed
 	a.header.Set("Content-Encoding", "gzip")
 }
 
-// write sends the response, or an error if the handler panicked while making it.
+// write sends the response. If the handler panicked, write sends an error.
 func (a *shared) write(w http.ResponseWriter) {
 	if !a.whole {
 		http.Error(w, "the metrics could not be read: another request for them panicked", http.StatusInternalServerError)

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// slow is a consumer that counts calls of Counts, which return when the test allows it.
+// slow is a consumer whose Counts method waits for the test. slow counts the calls of Counts.
 type slow struct {
 	still
 	tell chan struct{}
@@ -42,15 +42,15 @@ func (s *slow) times() int64 {
 	return s.asked
 }
 
-// scrapers send requests to a handler and count the responses.
+// scrapers sends requests to a handler and counts the responses.
 type scrapers struct {
 	of    http.Handler
 	mutex sync.Mutex
-	told  map[string]int // number of responses, by status and content; guarded by mutex
+	told  map[string]int // number of responses by status and content; guarded by mutex
 	group sync.WaitGroup
 }
 
-// come sends n requests and returns when all of them wait for a response.
+// come sends n requests, and returns when all of the requests wait for a response.
 func (s *scrapers) come(n int, encoding string) {
 	for range n {
 		s.group.Go(func() {
@@ -133,7 +133,7 @@ func TestConcurrentScrapesShareAResponse(t *testing.T) {
 			synctest.Wait()
 			return w
 		}
-		for n := range 1 + maxVariants { // the first response is being made
+		for n := range 1 + maxVariants { // one more, because the first response is already being made
 			ask(t.Context(), fmt.Sprint("name[]=", n))
 		}
 		if w := ask(t.Context(), "name[]=other"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {

@@ -1,6 +1,6 @@
-// Package metrics serves the metrics of consumers to Prometheus, and their health to orchestrators.
-// docs/reference/metrics.md is generated from the table below. Labels have few values, which the policy or this
-// table names; ids, keys and texts of messages are never labels.
+// Package metrics serves metrics of consumers to Prometheus, and the health of consumers to orchestrators. A
+// test generates docs/reference/metrics.md from the table in this file. Labels have few values; all values
+// come from the policy or the table. Ids, keys and texts of messages are never labels.
 package metrics
 
 import (
@@ -21,21 +21,21 @@ type metric struct {
 	name string
 	kind kind
 	help string
-	// labels, in addition to those of the part.
+	// labels are the labels of the metric, in addition to the labels of the part.
 	labels []string
-	// buckets of a histogram.
+	// buckets are the upper bounds of a histogram.
 	buckets []float64
 }
 
-// part is a chapter of the table.
+// part is a chapter of the table, and of the reference.
 type part struct {
 	title, says string
-	// labels of every metric in the part.
+	// labels are the labels of all metrics in the part.
 	labels  []string
 	metrics []metric
 }
 
-// The labels.
+// The names of the labels.
 const (
 	byConsumer = "consumer"
 	bySource   = "source"
@@ -69,7 +69,7 @@ var labelMeanings = [][2]string{
 	{byPart, "what a consumer needs in order to work: `store`, `source`, `inbox`, `broker` (takes acks), `fetch` (memory for more messages), `keys` (the key store records outcomes), `breaker` (the circuit breaker is closed; see `retry.breaker_threshold`), `clock` (no rows are dated in the future of the store's clock)"},
 }
 
-// seconds are the buckets of the times of a batch, from a fast commit to a statement timeout.
+// seconds are the histogram buckets for durations of batches, from a fast commit to a statement timeout.
 var seconds = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 // table returns all metrics of Semel.
@@ -165,7 +165,7 @@ func stores() part {
 	}}
 }
 
-// entry returns the metric of this name, and its labels with those of its part.
+// entry returns the named metric and all of its labels, including the labels of the part.
 func entry(name string) (metric, []string) {
 	for _, p := range table() {
 		for _, m := range p.metrics {

@@ -4,17 +4,17 @@ import (
 	"sync/atomic"
 )
 
-// tally is a histogram with concurrent writers. Adding a value costs one addition for its bucket and one for the sum.
-// The histogram of the client library is several times slower, which a message in a batch of its own would have to
-// pay.
+// tally is a histogram for concurrent writers. A new value costs two additions: one for the bucket and one
+// for the sum. The histogram of the Prometheus library costs several times more, which matters for consumers
+// with batches of one message.
 type tally struct {
-	bounds []int64 // the upper bounds of the buckets, in units
+	bounds []int64 // upper bounds of the buckets, in units
 	counts []atomic.Int64
 	sum    atomic.Int64
-	unit   float64 // one unit, in the unit of the metric
+	unit   float64 // size of one unit, in the metric's own unit
 }
 
-// newTally returns a tally with the buckets of a metric of the table. Values are counted in units of this size.
+// newTally returns a tally with the buckets of the named metric. unit is the size of one counted unit.
 func newTally(name string, unit float64) *tally {
 	m, _ := entry(name)
 	t := &tally{unit: unit, counts: make([]atomic.Int64, len(m.buckets)+1)}
@@ -34,7 +34,8 @@ func (t *tally) add(v int64) {
 	t.sum.Add(v)
 }
 
-// read returns the number of values, their sum, and the number of values up to each bound.
+// read returns the number and the sum of all values, and for each bound the number of values up to the
+// bound.
 func (t *tally) read(bounds []float64) (count uint64, sum float64, below map[float64]uint64) {
 	below = make(map[float64]uint64, len(bounds))
 	for i := range t.counts {

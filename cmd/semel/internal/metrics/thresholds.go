@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// Thresholds are the alert settings of one consumer in the policy.
+// Thresholds are the alert thresholds that the policy sets for one consumer.
 type Thresholds struct {
 	Consumer string
-	// PendingAge is the maximum age of waiting messages, Parked the number of parked messages that
-	// fires the alert; 0 keeps the default rule. DuplicateSpike also fires for few duplicates.
+	// PendingAge is the maximum age of waiting messages. Parked is the number of parked messages at which
+	// the alert fires. For both, 0 keeps the default rule. DuplicateSpike lets the duplicate alert also fire
+	// for few duplicates.
 	PendingAge     time.Duration
 	Parked         int
 	DuplicateSpike bool
 }
 
-// within returns label conditions in braces, or "" if there are none.
+// within returns label conditions in braces, or "" if there are no conditions.
 func within(conditions ...string) string {
 	given := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(given) == 0 {
@@ -28,24 +29,26 @@ func within(conditions ...string) string {
 	return "{" + strings.Join(given, ",") + "}"
 }
 
-// duplicateSpike is true if more than half of the deliveries, and more than most a second, are duplicates.
+// duplicateSpike returns an expression that is true if more than half of the deliveries are duplicates and
+// the rate of duplicates is above most per second.
 func duplicateSpike(which string, most float64) string {
 	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked is true for at least least parked messages, without intents that a replay holds on purpose.
+// parked returns an expression that is true if the number of parked messages is least or greater. Intents
+// that a replay suppresses on purpose do not count.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
 
-// pendingAge is true if a waiting message is older than most.
+// pendingAge returns an expression that is true if a waiting message is older than most.
 func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is an alert that policies can adjust: whether one does, the rule for such a consumer, and the
-// rule for all others.
+// threshold is an alert that policies can adjust. set reports whether a policy adjusts the alert. own and
+// rest return the rule for such consumers and the rule for all other consumers.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool
@@ -64,8 +67,8 @@ func thresholds() []threshold {
 	}
 }
 
-// PolicyRules returns all rules, with the thresholds of consumers. A default rule excludes the consumers that
-// have a threshold of their own.
+// PolicyRules returns all alert rules, with the consumers' own thresholds. A default rule excludes each
+// consumer that has its own threshold.
 func PolicyRules(consumers []Thresholds) string {
 	shipped := alerts()
 	var own []alert

@@ -50,8 +50,8 @@ func TestThresholdsOfAPolicyReplaceTheDefaults(t *testing.T) {
 	})
 }
 
-// policyFigures are series in which a message waits for half an hour, four messages are parked, and a duplicate
-// arrives every ten seconds.
+// policyFigures are series for testing rules: a message waits for half an hour, four messages are parked,
+// and a duplicate arrives every ten seconds.
 const policyFigures = `rule_files: [rules.yaml]
 evaluation_interval: 1m
 tests:

@@ -13,15 +13,15 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Watch counts batches and set-aside messages of consumers. Watch implements semel.Observer and measure.Meter for
-// the consumers that newWatch gets.
+// Watch counts batches, and messages that were parked, discarded or dead-lettered. Watch implements
+// semel.Observer and measure.Meter for the consumers that are passed to newWatch.
 type Watch struct {
-	of map[string]*watched // by consumer; not changed after newWatch
+	of map[string]*watched // by consumer; constant after newWatch
 }
 
 // watched has the counts of one consumer.
 type watched struct {
-	ends                                    [4]atomic.Int64 // by measure.End
+	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally
 	contended, backstops, budget            atomic.Int64
 	paused                                  atomic.Bool
@@ -29,7 +29,7 @@ type watched struct {
 
 	mutex  sync.Mutex
 	aside  map[measure.Aside]int64             // guarded by mutex
-	none   map[measure.Aside]prometheus.Metric // the metrics of endings with count 0; guarded by mutex
+	none   map[measure.Aside]prometheus.Metric // metrics with value 0, by ending; guarded by mutex
 	failed map[string]int64                    // failed attempts, by part; guarded by mutex
 	serial measure.Stopwatch                   // guarded by mutex
 }
@@ -56,7 +56,7 @@ func newWatch(consumers []string) *Watch {
 // nanosecond is one nanosecond in seconds.
 const nanosecond = 1e-9
 
-// consumer returns the counts for an event or batch: a generation counts for its consumer.
+// consumer returns the counts of an event or batch. The events of a generation count for its consumer.
 func (w *Watch) consumer(name string) *watched {
 	if of, known := w.of[name]; known {
 		return of
@@ -87,7 +87,7 @@ func (w *Watch) Measure(b measure.Batch) {
 // Observe implements semel.Observer.
 func (w *Watch) Observe(e semel.Event) {
 	switch e.Kind {
-	case eventkind.Duplicate, eventkind.Committed, eventkind.Skipped: // counted by the consumer
+	case eventkind.Duplicate, eventkind.Committed, eventkind.Skipped: // the consumer itself counts these events
 		return
 	}
 	of := w.consumer(e.Consumer)
@@ -125,14 +125,15 @@ func (of *watched) serialises(on bool, now time.Time) {
 	of.serial.Turn(on, now)
 }
 
-// serialised returns for how long batches have run one at a time, and whether they do now.
+// serialised returns how long batches have run one at a time, and whether batches run so now.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
 }
 
-// fails counts a failed attempt of a part. Parts that the documentation does not list are ignored.
+// fails counts a failed attempt, by the part that failed. Parts that the documentation does not list are
+// ignored.
 func (of *watched) fails(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -141,7 +142,7 @@ func (of *watched) fails(part string) {
 	}
 }
 
-// failures calls each for every part with its count.
+// failures calls each with the count of every part.
 func (of *watched) failures(each func(part string, n int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -150,7 +151,7 @@ func (of *watched) failures(each func(part string, n int64)) {
 	}
 }
 
-// setAside calls each for every kind of set-aside message with its count.
+// setAside calls each with the count of every ending.
 func (of *watched) setAside(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

@@ -13,29 +13,28 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// AuditView is one recorded command of a store, with its place in the chain.
+// AuditView is a recorded command of a store, with the command's place in the audit chain.
 type AuditView struct {
 	Store string `json:"store"`
-	// Sequence is the command's line in the chain; 0: the command is not sealed yet.
+	// Sequence is the number of the command's line in the chain; 0 if the command is not sealed yet.
 	Sequence int64     `json:"sequence"`
 	Number   int64     `json:"number"`
 	At       time.Time `json:"at"`
 	Verb     string    `json:"verb"`
 	Who      string    `json:"who"`
 	Why      string    `json:"why"`
-	// Row is the row that the command changed; 0: the command concerns no single row, and Why describes
-	// its object.
+	// Row is the row that the command changed. If the command did not change a single row, Row is 0 and Why
+	// describes the changed object.
 	Row    int64  `json:"row,omitempty"`
 	Result string `json:"result"`
 }
 
-// NewAuditView returns the view of a command recorded in the store with this name.
+// NewAuditView returns the view of a recorded command. store is the name of the command's store.
 func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }
 
-// AuditedActs yields all recorded commands of a store by number. AuditedActs ends after an
-// error.
+// AuditedActs yields all recorded commands of a store, ordered by number. After an error, AuditedActs stops.
 func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAct, error] {
 	return func(yield func(admin.AuditedAct, error) bool) {
 		for after := int64(math.MinInt64); ; {
@@ -57,9 +56,9 @@ func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAc
 	}
 }
 
-// Chain calls each for every line of a store's chain, in order, and returns the end of the chain.
-// Lines that are sealed meanwhile are read, too. The end is that of the last line read, unless the
-// store itself records another end.
+// Chain calls each for every line of a store's chain, in order. Chain also reads lines that are sealed
+// meanwhile. Chain returns the end of the chain: the end that the store has recorded, or else the last line
+// that was read.
 func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) error) (end admin.SealHead, err error) {
 	for after := int64(math.MinInt64); ; {
 		lines, err := s.Seals(ctx, after, page)
@@ -79,37 +78,39 @@ func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) er
 		if err != nil || now == end || now.Sequence <= after {
 			return now, err
 		}
-		end = now // lines may have been sealed since: if the next read finds none, they are missing
+		end = now // if the next read finds no further lines up to this end, lines are missing
 	}
 }
 
-// Verified is the result of a verification.
+// Verified is the result of verifying an audit chain.
 type Verified struct {
 	Store string `json:"store,omitempty"`
 	File  string `json:"file,omitempty"`
 	Lines int64  `json:"lines"`
-	// Head is the end of the chain. Keep it in another place, for the next verification.
+	// Head is the end of the chain. Store Head outside the database, and pass it to the next verification.
 	Head string `json:"head"`
-	// Unsealed counts the commands that are not sealed yet; Oldest is the time of the first of them.
+	// Unsealed is the number of commands that are not sealed yet. Oldest is the time of the oldest unsealed
+	// command.
 	Unsealed int64      `json:"unsealed"`
 	Oldest   *time.Time `json:"oldest_unsealed,omitempty"`
-	// Unchecked counts the lines sealed under a key that was not given. Only their links to the
-	// neighbouring lines are checked.
+	// Unchecked is the number of lines that were sealed with a key that the caller did not give. Only the
+	// links of these lines to their neighbours are checked.
 	Unchecked int64 `json:"unchecked"`
-	// Findings are the first faults, at most Total.
+	// Findings are the first faults. Total is the number of all faults.
 	Findings []audit.Finding `json:"findings"`
 	Total    int64           `json:"total"`
 }
 
-// Answerable reports whether a head that is kept from now on covers all findings.
+// Answerable reports whether all findings are listed and concern only lines that were sealed late or
+// without a key. If later verifications get the current head, they no longer report these lines.
 func (v Verified) Answerable() bool {
 	return v.Lines > 0 && v.Total == int64(len(v.Findings)) && !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Kind != audit.Late && f.Kind != audit.Unkeyed })
 }
 
-// Verification holds the key and the heads against which a chain is verified.
+// Verification has the key and the heads with which a chain is verified.
 type Verification struct {
 	Key []byte
-	// Heads are ends of the chain that were kept in another place.
+	// Heads are earlier ends of the chain that the user stored outside the database.
 	Heads []audit.Point
 }
 
@@ -121,7 +122,7 @@ func (o Verification) begin() *audit.Verifier {
 	return v
 }
 
-// Verify verifies the chain of a store, and compares each line with its recorded command.
+// Verify verifies the chain of a store, and compares each line with the recorded command.
 func (o Verification) Verify(ctx context.Context, store string, s admin.Auditor) (Verified, error) {
 	v := o.begin()
 	end, err := Chain(ctx, s, func(l admin.AuditedSeal) error {
@@ -181,8 +182,9 @@ func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 	return found, nil
 }
 
-// SealAll seals all unsealed commands of a store and returns how many it sealed. With begin it may
-// begin a chain under the key.
+// SealAll seals all unsealed commands of a store and returns the number of new lines. If begin is true,
+// SealAll may start a new chain with the key. SealAll returns elsewhere if another process is sealing the
+// store.
 func SealAll(ctx context.Context, s admin.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
 	for {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})

@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Carry carries out an order and yields the result for each row. Carry reads, checks and changes one
-// page of rows at a time, so the number of statements depends on the number of pages. Carry ends with
-// an error if the store cannot be read or ctx has ended. Results that were yielded before are done.
+// Carry executes an order and yields the result for each row. Carry reads, checks and changes one page of
+// rows at a time, so the number of statements depends on the number of pages. Carry ends with an error if
+// the store fails or ctx ends. Results that were yielded before the error are final.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		rows, err := b.choose(ctx, o.Filter, o.Group)
@@ -41,16 +41,16 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	}
 }
 
-// choice is a row that an order chooses, with the state in which the order saw it first; empty if it has not
-// seen the row.
+// choice is a row that an order chooses. state is the row's state when the order first read the row; empty
+// if the order has not read the row.
 type choice struct {
 	number int64
 	state  store.RowState
 }
 
-// Chosen returns the numbers of the chosen rows before the first change, because a change may alter
-// which rows the filter and the failure group choose. Requested numbers without a row are included, so
-// that they are reported.
+// Chosen returns the numbers of the chosen rows before the first change. A change could otherwise alter
+// which rows the filter and the failure group choose. Chosen includes requested numbers without a row, so
+// that the order reports them.
 func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	rows, err := b.choose(ctx, f, group)
 	numbers := make([]int64, len(rows))
@@ -78,7 +78,7 @@ func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows 
 	return rows, nil
 }
 
-// carrying is one page of an order: its rows, and the result for each.
+// carrying is one page of an order, with the result for each row.
 type carrying struct {
 	Box
 	Order
@@ -86,9 +86,9 @@ type carrying struct {
 	results []Result
 }
 
-// some carries out an order on a page of rows. A row that was changed after it was read, such as by a
-// consumer, is read and checked once more. After an error only the rows with a result are returned. If
-// ctx ended while rows were being changed, the error is that of ctx.
+// some executes an order on a page of rows. If a row changes after it was read, some reads and checks the
+// row once more. After an error, some returns only the rows with a result. If ctx ends while rows are being
+// changed, some returns the error of ctx.
 func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
 	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
 	open := make([]int, len(rows))
@@ -105,8 +105,8 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
-// carry reads the rows at these places, changes those that the order allows, and returns the places of
-// rows that were changed meanwhile.
+// carry reads the rows at the given places and changes the rows that the order allows. carry returns the
+// places of rows that were changed by others meanwhile.
 func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err error) {
 	allowed, err := c.judge(ctx, places)
 	if err != nil {
@@ -129,14 +129,14 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// allowed is a row that the order may change, as far as that is known without the store.
+// allowed is a row that the order may change. The store can still reject the change.
 type allowed struct {
 	place int
 	row   store.StoredRow
 }
 
-// judge reads the rows at these places, writes the results of those that the order refuses or leaves,
-// and returns the others.
+// judge reads the rows at the given places. judge records a result for rows that the order rejects or skips,
+// and returns all other rows.
 func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	numbers := make([]int64, len(places))
 	for k, i := range places {
@@ -186,9 +186,9 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	}), nil
 }
 
-// freed returns the result of a row for which a retry is refused because the row is already running or
-// applied. The row was parked or blocked when the order saw it first, and was unblocked since, for
-// instance because an earlier row of its stream was applied. No command is needed.
+// freed corrects the result of a row whose retry is rejected because the row is already running or applied.
+// The row was parked or blocked when the order first read it, and was unblocked since, for instance because
+// an earlier row of the stream was applied. Such a row needs no command.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
 	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {
@@ -208,7 +208,7 @@ func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	return r
 }
 
-// foresee sets the results that the order would have.
+// foresee sets the results of a dry run.
 func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	for _, a := range all {
 		r := &c.results[a.place]
@@ -225,7 +225,7 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	return nil
 }
 
-// act carries out the order on rows and returns an error for each row.
+// act executes the order on rows and returns one error per row, nil for success.
 func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	act, seen := store.Act{Verb: o.Verb.Recorded(), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
 	for k, r := range rows {
@@ -254,7 +254,7 @@ func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	return errs
 }
 
-// requeue retries rows, or ends their claims.
+// requeue retries rows or ends their claims.
 func (b Box) requeue(ctx context.Context, verb admin.Verb, act store.Act, rows []store.StoredRow) []error {
 	errs := make([]error, len(rows))
 	for _, e := range []store.RowEvent{store.RowRetried, store.RowReleased} {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failingMarkers answers a number of reads and then fails.
+// failingMarkers returns a marker for the given number of reads and then fails.
 type failingMarkers struct{ answers int }
 
 func (f *failingMarkers) Marker(context.Context, semel.Key) (admin.StoredMarker, bool, error) {
@@ -38,7 +38,7 @@ func TestADryRunThatFailsReturnsNoResultForTheRest(t *testing.T) {
 	}
 }
 
-// releasing is an inbox that records which claims are ended.
+// releasing is an inbox that records the rows whose claims are ended.
 type releasing struct {
 	*fakeInbox
 	released []int64

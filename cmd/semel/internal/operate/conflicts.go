@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leaves returns why an order for many rows skips some of these rows, by row number. A retry of all
-// rows does not run a conflict while the row with the first content of its identity is open. To run
-// it, a person decides which content is right and names the row by its number.
+// leaves returns the rows that an order for many rows skips, with the reason. A conflict is not retried
+// while the row with the first content of its identity is unfinished. To retry the conflict, a person
+// decides which content is right and gives the row's number.
 func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
 	if o.Verb != admin.Retry && o.Verb != admin.Send || len(o.Filter.Numbers) > 0 && !o.Counted {
 		return nil, nil
@@ -42,12 +42,12 @@ func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]str
 	return left, nil
 }
 
-// FirstView describes the first content received under the identity of a conflict. Its outcome and
-// time come from the marker; its origin is known only if it also has a row.
+// FirstView describes the content that was received first, for a row that conflicts with this content.
+// Outcome and time come from the marker. The origin is known only if the first content has a row.
 type FirstView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
-	// Row is the number of its row, 0 if it has none.
+	// Row is the number of the row with the first content, or 0 if there is no such row.
 	Row       int64     `json:"row,omitempty"`
 	Received  time.Time `json:"received_at,omitzero"`
 	Topic     string    `json:"topic,omitempty"`
@@ -55,14 +55,14 @@ type FirstView struct {
 	Offset    int64     `json:"offset"`
 }
 
-// outcomes are the names of outcomes, as in the summary of a run.
+// outcomes maps outcomes to the names that a run's summary uses.
 var outcomes = map[store.Outcome]string{
 	store.Applied: "applied", store.Waiting: "waiting", store.Parked: "parked", store.DeadLettered: "dead-lettered", store.Discarded: "discarded",
 }
 
-// firstContent looks up the content that a conflict contradicts. firstContent returns nil if that
-// content is unknown. The marker describes it, unless the marker belongs to a conflict that was
-// run.
+// firstContent returns the content with which a conflict disagrees, or nil if that content is unknown. The
+// marker describes the first content. If a person released the conflict for processing, the marker describes
+// the conflict's content instead.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

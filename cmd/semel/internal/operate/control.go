@@ -16,40 +16,39 @@ const (
 	Limit  admin.Verb = "limit"
 )
 
-// Unchanged is the result of a command that changes nothing for a consumer. Unchanged is not
-// recorded.
+// Unchanged is the result of a command that changes nothing for a consumer. Such a command is not recorded.
 const Unchanged = "unchanged"
 
-// Wish is a control command for a consumer.
+// Wish is a command that pauses, resumes or limits a consumer.
 type Wish struct {
 	Verb admin.Verb
-	// PerSecond is the limit in messages a second, for Limit; 0: no limit.
+	// PerSecond is the limit for verb Limit, in messages per second; 0 means no limit.
 	PerSecond int
-	// Who and Why are recorded.
+	// Who and Why are written to the audit trail.
 	Who, Why string
 	// DryRun only reports what the command would do.
 	DryRun bool
 }
 
-// ControlView shows the pause and the limit of a consumer.
+// ControlView shows whether a consumer is paused, and the consumer's rate limit.
 type ControlView struct {
 	Store    string     `json:"store"`
 	Consumer string     `json:"consumer"`
 	Paused   bool       `json:"paused"`
 	Pause    *OrderView `json:"pause,omitempty"`
-	// PerSecond is how many messages a second each process may take; 0: no limit.
+	// PerSecond is the maximum rate of each process, in messages per second; 0 means no limit.
 	PerSecond int        `json:"per_second"`
 	Limit     *OrderView `json:"limit,omitempty"`
 }
 
-// OrderView shows the person that gave a command, the reason and the time.
+// OrderView shows who gave a command, the reason and the time.
 type OrderView struct {
 	By  string    `json:"by"`
 	Why string    `json:"why"`
 	At  time.Time `json:"at"`
 }
 
-// Controlled is the result of a Wish for one consumer, with the controls that apply afterwards.
+// Controlled is the result of a Wish, with the controls of the consumer after the command.
 type Controlled struct {
 	ControlView
 	// Result is Done, Would, Unchanged or Failed.
@@ -71,7 +70,7 @@ func ControlOf(ctx context.Context, store string, s admin.Controls, consumer str
 	}, nil
 }
 
-// orderOf returns nil if no command was given.
+// orderOf returns the view of a command, or nil if no command was given.
 func orderOf(o admin.Order) *OrderView {
 	if o == (admin.Order{}) {
 		return nil
@@ -79,9 +78,9 @@ func orderOf(o admin.Order) *OrderView {
 	return &OrderView{By: o.By, Why: o.Why, At: o.At.UTC()}
 }
 
-// Carry carries out a wish for a consumer of a store. Pausing a paused consumer records the command
-// again, so that the newest reason is shown. Resuming a running consumer, or removing a limit that
-// does not exist, changes nothing.
+// Carry executes a wish for a consumer. Pausing a paused consumer records the command again, so that the
+// newest reason is shown. Resuming a running consumer changes nothing. Removing a limit that does not exist
+// changes nothing.
 func (w Wish) Carry(ctx context.Context, s admin.Controls, v ControlView) Controlled {
 	done := Controlled{ControlView: v, Result: Done}
 	act := store.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}

@@ -17,7 +17,7 @@ import (
 
 // EditView shows an edit of a row's payload.
 type EditView struct {
-	// Edit is the number of the edit, from 1; 0: the edit was not made.
+	// Edit is the number of the edit, starting at 1; 0 if the edit was not made.
 	Edit int        `json:"edit,omitempty"`
 	Who  string     `json:"who,omitempty"`
 	At   *time.Time `json:"at,omitempty"`
@@ -26,13 +26,13 @@ type EditView struct {
 	After      string `json:"sha256_after"`
 	SizeBefore int    `json:"size_before"`
 	SizeAfter  int    `json:"size_after"`
-	// Diff is empty if the payloads are not readable as text, or if no diff was requested.
+	// Diff is empty if a payload is not text, or if no diff was requested.
 	Diff string `json:"diff,omitempty"`
-	// Removed reports that the payload before the edit was removed, like the row's own payload.
+	// Removed reports that the payload before the edit was deleted together with the row's current payload.
 	Removed bool `json:"removed,omitempty"`
 }
 
-// NewEdit describes an edit that replaces one payload by another.
+// NewEdit describes the replacement of one payload by another.
 func NewEdit(before, after []byte) EditView {
 	b, a := sha256.Sum256(before), sha256.Sum256(after)
 	v := EditView{Before: hex.EncodeToString(b[:]), After: hex.EncodeToString(a[:]), SizeBefore: len(before), SizeAfter: len(after)}
@@ -40,8 +40,8 @@ func NewEdit(before, after []byte) EditView {
 	return v
 }
 
-// Editable returns a row with its payload if the payload may be replaced. Editable checks with nil
-// as the new payload, which is valid for every row that may be edited.
+// Editable returns a row with its payload, or an error if the payload must not be replaced. Editable checks
+// with nil as the new payload, which is valid for every editable row.
 func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
 	if err != nil {
@@ -67,12 +67,12 @@ func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error
 	return r, nil
 }
 
-// Editing is the edit of a row.
+// Editing describes an edit of a row.
 type Editing struct {
 	Body []byte
-	// Who and Why are recorded.
+	// Who and Why are written to the audit trail.
 	Who, Why string
-	// At is called at the named points, for tests; it may be nil.
+	// At is called before and after the edit, for tests; may be nil.
 	At func(ReplayPoint)
 }
 
@@ -82,8 +82,8 @@ func (e Editing) at(p ReplayPoint) {
 	}
 }
 
-// Edit replaces the payload of a row if the row still has the payload that was read. A copy of the
-// message that is counted on the row meanwhile does not prevent the edit.
+// Edit replaces the payload of a row, unless the payload changed after it was read. A redelivery that is
+// counted on the row meanwhile does not prevent the edit.
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)
@@ -104,7 +104,7 @@ func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	}
 }
 
-// edits returns the edits of a row. With payload it includes diffs.
+// edits returns the edits of a row. With payload set, the edits include diffs.
 func (b Box) edits(ctx context.Context, r store.StoredRow, payload bool) ([]EditView, error) {
 	if b.Editor == nil {
 		return nil, nil

@@ -10,35 +10,37 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Erasure chooses what to erase from a store.
+// Erasure describes what to erase from a store.
 type Erasure struct {
 	Filter admin.ErasureFilter
-	// Who and Why are recorded with every change.
+	// Who and Why are written to the audit trail.
 	Who, Why string
-	// DryRun only counts.
+	// DryRun only counts what would be erased.
 	DryRun bool
 	// Discard discards unfinished rows before they are erased.
 	Discard bool
-	// Doubted, if not nil, is called in a DryRun for each row that Discard would discard and that has a
-	// call in progress or with unknown outcome.
+	// Doubted is called in a dry run for each row that Discard would discard although a call of the row is
+	// in progress or has an unknown outcome. Doubted may be nil.
 	Doubted func(store.StoredRow)
-	// Shown limits the remaining rows that are listed; all are counted. 0: no limit.
+	// Shown is the maximum number of remaining rows that are listed; 0 means no limit. All remaining rows
+	// are counted.
 	Shown int
-	// Progress, if not nil, is called with the counts after each transaction.
+	// Progress is called with the counts after each transaction; may be nil.
 	Progress func(ErasureReport)
 }
 
 // ErasureReport counts what was erased from a store, or would be.
 type ErasureReport struct {
 	Store string `json:"store"`
-	// Identities counts the identities. The other fields count their inbox rows, results and leased keys.
+	// Identities is the number of erased identities. Inbox, Results and Keys count the inbox rows, results
+	// and leased keys of these identities.
 	Identities int64 `json:"identities"`
 	Inbox      int64 `json:"inbox"`
 	Results    int64 `json:"results"`
 	Keys       int64 `json:"keys"`
-	// Discarded counts the rows that were discarded first.
+	// Discarded is the number of rows that were discarded before they were erased.
 	Discarded int64 `json:"discarded"`
-	// Left counts the rows that were not erased; List shows the first of them.
+	// Left is the number of rows that were not erased. List has the first of these rows.
 	Left int64           `json:"left"`
 	List []LeftOfErasure `json:"left_rows"`
 }
@@ -51,16 +53,15 @@ type LeftOfErasure struct {
 	ID       string           `json:"id"`
 	State    admin.State      `json:"state"`
 	Why      admin.ErasureWhy `json:"why"`
-	// Error is why the row could not be discarded, if that was requested.
+	// Error is why the row could not be discarded; empty if no discard was attempted.
 	Error string `json:"error,omitempty"`
 }
 
-// idsAtOnce limits the ids in one statement.
+// idsAtOnce is the maximum number of ids in one statement.
 const idsAtOnce = 500
 
-// Erase erases what the filter chooses, a part in each transaction, until no row is left to check.
-// After an error or the end of ctx, everything in the report is done; running the same erasure again
-// continues with the rest.
+// Erase erases what the filter chooses, in several transactions, until all rows are checked. After an error,
+// the report counts what was erased; the next run of the same erasure continues with the rest.
 func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureReport, error) {
 	report := ErasureReport{Store: b.Store, List: []LeftOfErasure{}}
 	all := [][]string{nil}
@@ -83,8 +84,8 @@ func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureRe
 	return report, nil
 }
 
-// eraseSome erases one part. If unfinished rows are to be discarded, it discards them and checks the
-// same part again; with the erased rows gone, the part reaches further.
+// eraseSome erases the next rows, up to a limit. With Discard set, eraseSome discards unfinished rows and
+// then checks again. Because the erased rows are gone, the second check reaches further rows.
 func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o admin.Erasing, report *ErasureReport) (admin.Erased, error) {
 	for {
 		done, err := from.Erase(ctx, o)
@@ -109,7 +110,7 @@ func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o adm
 	}
 }
 
-// doubt calls Doubted for rows with a call that may have taken effect or may still take effect.
+// doubt calls Doubted for rows whose call may have taken effect or may still take effect.
 func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	if e.Doubted == nil || !e.DryRun || len(rows) == 0 {
 		return nil
@@ -125,7 +126,7 @@ func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	return nil
 }
 
-// unfinished returns the rows that prevent the erasure and may be discarded.
+// unfinished returns the rows that prevent the erasure and that may be discarded.
 func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	for _, l := range left {
 		if l.Why == admin.ErasureUnfinished {
@@ -135,8 +136,8 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows. discarded returns how many it discarded, and the results of the
-// others.
+// discarded discards rows. discarded returns the number of discarded rows, and the results of the rows that
+// could not be discarded.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
@@ -157,7 +158,8 @@ func (r *ErasureReport) add(done *admin.Erased) {
 	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
 }
 
-// leave reports the rows that were not erased; kept are rows that could not be discarded.
+// leave adds the rows that were not erased to the report. kept are the results of rows that could not be
+// discarded.
 func (r *ErasureReport) leave(e *Erasure, left []admin.ErasureLeft, kept map[int64]Result) {
 	for _, l := range left {
 		r.Left++

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Failures counts the chosen rows by failure group and state, largest first. A failure group is the
-// set of rows of one consumer and reason whose last errors have the same class.
+// Failures counts the chosen rows by failure group and state, largest group first. The rows of a failure
+// group have the same consumer, the same reason, and last errors of the same class.
 func (b Box) Failures(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	type key struct {
 		consumer string
@@ -56,28 +56,28 @@ func Failure(r store.StoredRow) string {
 	return failureID(r.Key.Consumer, r.Reason, ErrorClass(r.LastError))
 }
 
-// failureDigits is the length of a failure group's name.
+// failureDigits is the number of digits in a failure group's name.
 const failureDigits = 8
 
-// failureID returns a name that is short enough to type and the same in every process.
+// failureID returns a name that is short enough to type and equal in every process.
 func failureID(consumer string, reason semel.Reason, class string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{consumer, string(reason), class}, "\x00")))
 	return hex.EncodeToString(sum[:])[:failureDigits]
 }
 
-// differs matches the parts in which errors of one class differ: quoted texts and words with a digit,
-// such as amounts, ids, addresses and times. Names of constraints and columns do not match although
-// databases quote them, because they identify the fault.
+// differs matches the variable parts of errors: quoted texts, and words with a digit such as amounts, ids,
+// addresses and times. Databases also quote the names of constraints and columns, but these names identify
+// the fault, so schema matches them separately.
 var (
 	schema  = regexp.MustCompile(`\b(?:constraint|column) "[^"]*"`)
 	differs = regexp.MustCompile(schema.String() + `|"[^"]*"|'[^']*'|` + "`[^`]*`|" + `[^\s,;:()\[\]]*\d[^\s,;:()\[\]]*`)
 )
 
-// classWords is how many words of an error make its class.
+// classWords is the number of words that identify the class of an error.
 const classWords = 12
 
-// ErrorClass returns the class of an error: its first words without the parts that match differs.
-// Quoted names of constraints and columns stay.
+// ErrorClass returns the class of an error: the first words, without variable parts such as ids and amounts.
+// The names of constraints and columns stay.
 func ErrorClass(text string) string {
 	text = differs.ReplaceAllStringFunc(text, func(part string) string {
 		if schema.MatchString(part) {
@@ -92,8 +92,8 @@ func ErrorClass(text string) string {
 	return strings.Join(words, " ")
 }
 
-// TopicFailure returns the name of the failure group of a dead letter in a topic. TopicFailure is
-// empty for foreign records.
+// TopicFailure returns the name of the failure group of a dead letter in a topic, or "" for a foreign
+// record.
 func TopicFailure(l TopicLetter) string {
 	if l.Stands == StandsForeign {
 		return ""
@@ -101,9 +101,10 @@ func TopicFailure(l TopicLetter) string {
 	return failureID(l.Consumer, l.Reason, ErrorClass(l.Error))
 }
 
-// Group is a set of rows of one consumer, state and reason with errors of one class.
+// Group is a set of rows with the same consumer, state and reason, and with errors of the same class.
 type Group struct {
-	// ID is the name of the failure group; empty for the group of further errors.
+	// ID is the name of the failure group. ID is empty for the group that collects all errors beyond the
+	// limit.
 	ID       string       `json:"group,omitempty"`
 	Store    string       `json:"store"`
 	Consumer string       `json:"consumer"`
@@ -111,15 +112,15 @@ type Group struct {
 	Reason   semel.Reason `json:"reason"`
 	Error    string       `json:"last_error"`
 	Count    int          `json:"count"`
-	// First and Last are when the oldest and the newest row were received.
+	// First and Last are the receive times of the oldest and the newest row.
 	First time.Time `json:"first_received_at"`
 	Last  time.Time `json:"last_received_at"`
 }
 
-// mostGroups limits the memory used if every error is different.
+// mostGroups is the maximum number of groups. The limit bounds memory if every error is different.
 const mostGroups = 10_000
 
-// furtherErrors is the group of all errors beyond mostGroups.
+// furtherErrors is the class of all errors beyond mostGroups.
 const furtherErrors = "(further errors)"
 
 func (g *Group) add(received time.Time) {

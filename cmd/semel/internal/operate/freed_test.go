@@ -10,7 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A consumer that runs beside a retry applies due rows and unblocks the rows that waited for them.
+// The consumer runs while rows are retried. The consumer applies due rows and so unblocks later rows of the
+// same lane.
 func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 	f := parked(page + 4)
 	f.answers = map[int64]error{}
@@ -21,13 +22,13 @@ func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 	calls := 0
 	f.requeues = func(*fakeInbox) {
 		switch calls++; calls {
-		case 1: // of the first page, on which row 2 is freed between its read and the act
+		case 1: // the first page; row 2 is unblocked between the read and the retry
 			set(2, store.StateReceived, semel.ErrChanged)
 			set(page+1, store.StateReceived, due)
 			set(page+2, store.StateInProgress, nil)
 			set(page+3, store.StateCompleted, nil)
 			set(page+4, store.StateDiscarded, nil)
-		case 2: // row 2 once more
+		case 2: // the second attempt for row 2
 			f.answers[2] = due
 		}
 	}

@@ -15,22 +15,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StreamFilter chooses streams. Zero fields choose all.
+// StreamFilter chooses streams. A zero field does not restrict the choice.
 type StreamFilter struct {
 	Consumer string
-	// Source limits to streams of this source, which may be the empty source; nil: any source.
+	// Source chooses streams of this source; nil chooses all sources. The empty string is the source without
+	// a name.
 	Source *string
-	// Stream is a stream's name. A name that cannot be typed may also be given as it is printed: with
-	// escapes or in base64.
+	// Stream is the name of a stream. A name that cannot be typed can be given as printed, with escapes or
+	// in base64.
 	Stream string
-	// Gaps limits to streams in which rows wait for an earlier version.
+	// Gaps chooses only streams in which rows wait for an earlier version.
 	Gaps bool
 }
 
-// mostStreams limits the memory used.
+// mostStreams is the maximum number of streams that are read. The limit bounds memory.
 const mostStreams = 1_000_000
 
-// base64Prefix starts the printed name of a stream whose name is not text.
+// base64Prefix starts the printed form of a stream name that is not text.
 const base64Prefix = "base64:"
 
 // StreamsOf returns the streams that the filter chooses.
@@ -42,8 +43,8 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 	return found, err
 }
 
-// typed decodes a name that was typed in base64 or with escapes. typed returns an empty name if the
-// input is neither.
+// typed decodes a name that was typed with escapes or in base64. typed returns "" if the name has neither
+// form.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -54,7 +55,7 @@ func typed(name string) string {
 	if !strings.Contains(name, `\`) {
 		return ""
 	}
-	plain, _ := strconv.Unquote(`"` + strings.ReplaceAll(name, `"`, `\"`) + `"`) // empty if the name is not quoted text
+	plain, _ := strconv.Unquote(`"` + strings.ReplaceAll(name, `"`, `\"`) + `"`) // empty if the name is not a quoted text
 	return plain
 }
 
@@ -76,10 +77,10 @@ type StreamView struct {
 	Source       string `json:"source"`
 	Stream       string `json:"stream"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
-	// Last is the last version that took effect or was skipped.
+	// Last is the last version that was applied or skipped.
 	Last int64 `json:"last_version"`
-	// First is the smallest waiting version, Blocked counts the waiting rows, and Oldest is when the first
-	// of them was received.
+	// First is the smallest waiting version. Blocked is the number of waiting rows. Oldest is the receive
+	// time of the first waiting row.
 	First   int64      `json:"first_blocked,omitempty"`
 	Blocked int64      `json:"blocked"`
 	Oldest  *time.Time `json:"oldest_received_at,omitempty"`
@@ -92,7 +93,7 @@ func NewStreamView(store string, s admin.StoredStream) StreamView {
 	return v
 }
 
-// Name returns the name of the stream, in base64 if it is not text.
+// Name returns the name of the stream. A name that is not text is returned in base64.
 func (v StreamView) Name() string { return nameOf(v.Stream, v.StreamBase64) }
 
 func nameOf(plain, encoded string) string {
@@ -102,34 +103,34 @@ func nameOf(plain, encoded string) string {
 	return plain
 }
 
-// StreamDetail shows a stream with its unfinished rows, by version.
+// StreamDetail shows a stream with its unfinished rows, ordered by version.
 type StreamDetail struct {
 	StreamView
-	// Missing are the first versions before First that have no row.
+	// Missing are the lowest missing versions before First, as ranges.
 	Missing []Span `json:"missing"`
 	Rows    []View `json:"rows"`
-	// More reports that the stream has more rows than are shown.
+	// More reports that the stream has more rows than Rows.
 	More bool `json:"more"`
 }
 
-// Span is a range of versions, both ends included.
+// Span is a range of versions, including From and To.
 type Span struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
 
-// open are the states of unfinished rows.
+// open returns the states of unfinished rows.
 func open() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}
 }
 
-// Stream returns a stream with its first rows; a limit of 0 means no limit.
+// Stream returns a stream with at most limit rows; 0 means no limit.
 func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (StreamDetail, error) {
 	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
 	f := rowsOf(s, 0, 0)
 	if limit > 0 {
-		f.Limit = limit + 1 // one more, to see whether more rows exist
+		f.Limit = limit + 1 // one more row shows whether further rows exist
 	}
 	for r, err := range b.Rows(ctx, f) {
 		if err != nil {
@@ -145,19 +146,20 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 	return detail, err
 }
 
-// rowsOf chooses the unfinished rows of a stream with versions in a range; 0 means no bound.
+// rowsOf returns a filter for the unfinished rows of a stream. The versions are in the range between from
+// and to; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
 	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
 
 const (
-	// mostMissing limits the ranges of missing versions that are shown.
+	// mostMissing is the maximum number of missing ranges that are shown.
 	mostMissing = 6
-	// mostHeld limits the rows that are read to find them.
+	// mostHeld is the maximum number of rows that are read to find missing versions.
 	mostHeld = 10_000
 )
 
-// missing returns the first versions before First that have no row.
+// missing returns the first ranges of versions before First that have no row.
 func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {

@@ -9,18 +9,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// letterSource delivers each dead letter once and then ends.
+// letterSource is a source that delivers each dead letter once and then ends.
 type letterSource struct {
 	all []source.Delivery
-	// rate limits the deliveries per second; 0: no limit.
+	// rate is the maximum number of deliveries per second; 0 means no limit.
 	rate float64
-	// ended receives the settlement of the delivery with this Handle. Calls are serial.
+	// ended is called with each settlement. handle is the Handle of the settled delivery. Calls do not
+	// overlap.
 	ended func(handle int, s source.Settlement)
 
 	lane source.Lane
 	next int
 	last time.Time
-	mu   sync.Mutex // serialises the calls of ended
+	mu   sync.Mutex // mu prevents concurrent calls of ended
 }
 
 // Info implements source.Source.
@@ -47,7 +48,7 @@ func (s *letterSource) Fetch(ctx context.Context, most source.Bound) ([]source.D
 	n := max(1, most.Messages)
 	if s.rate > 0 {
 		if err := pause(ctx, time.Until(s.last.Add(time.Duration(float64(time.Second)/s.rate)))); err != nil {
-			return nil, nil // nothing was fetched
+			return nil, nil // the wait ended before anything was fetched
 		}
 		n, s.last = 1, time.Now()
 	}
@@ -75,7 +76,7 @@ func (s *letterSource) Settle(_ context.Context, all []source.Settlement) ([]int
 	return nil, nil
 }
 
-// Flow implements source.Source: waiting messages do not stop the reading.
+// Flow implements source.Source. The source ignores requests to pause.
 func (s *letterSource) Flow(source.Lane, bool) {}
 
 // Close implements source.Source.

@@ -10,20 +10,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// named are the library's errors whose texts begin with the library's name.
+// named are errors of the library. The text of each starts with the library's name.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
 }
 
-// prefix is the library's name at the beginning of such a text.
+// prefix is the library's name at the start of an error text.
 const prefix = "semel: "
 
-// plain returns the text of an error without the library's name, which is useless in the middle of a
-// line.
+// plain returns the text of an error without the library's name. In the middle of a line the name is of no
+// use.
 func plain(err error) string { return unnamed(err.Error()) }
 
-// plainOf is plain for an error about a row whose number the line already shows.
+// plainOf returns the same as plain, without the row number that the printed line already shows.
 func plainOf(row int64, err error) string {
 	return strings.TrimPrefix(plain(err), fmt.Sprintf("row %d: ", row))
 }
@@ -46,7 +46,7 @@ func WithoutReason(reason semel.Reason, text string) string {
 	return text
 }
 
-// ofARow matches a text about a row.
+// ofARow matches "row" and a number.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
 // Plain formats a line of an error for printing. Plain removes the library's name, which is printed

@@ -1,6 +1,6 @@
-// Package operate implements what operators do with parked or waiting messages in an inbox: list and
-// show rows, retry them, end their claims, discard them. Every change names the revision of the row
-// that the operator saw, and is recorded with the person and the reason.
+// Package operate implements the commands that operators give for messages in an inbox: list and show rows,
+// retry them, end their claims, discard them. A command changes a row only if the row still has the revision
+// that the operator saw. Every change is recorded with the person and the reason.
 package operate
 
 import (
@@ -15,33 +15,33 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Box is the inbox of one store.
+// Box has the inbox of one store, and the further abilities of the store that commands need.
 type Box struct {
 	// Store is the store's name in the policy.
 	Store string
 	store.Inbox
-	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls.
-	// Each may be nil.
+	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls. Both
+	// may be nil.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
-	// Editor replaces the payloads of rows; it may be nil.
+	// Editor replaces the payloads of rows; may be nil.
 	Editor admin.Editor
-	// CallKey returns the idempotency key that the endpoint receives with the call for a row; empty if the
-	// key is unknown. CallKey may be nil.
+	// CallKey returns the idempotency key that the endpoint receives for a row, or "" if the key is unknown.
+	// CallKey may be nil.
 	CallKey func(store.StoredRow) string
-	// Markers reads markers, such as that of a conflict's first content; it may be nil.
+	// Markers reads markers, for instance the marker of a conflict's first content; may be nil.
 	Markers admin.MarkerReader
-	// Streams reads the streams of the store; nil if the store keeps none.
+	// Streams reads the streams of the store; nil if the store has no streams.
 	Streams admin.Streams
-	// Lines unblocks the messages that wait behind a row; nil if the store keeps no lines.
+	// Lines unblocks messages that wait behind a row; nil if messages in the store never wait behind others.
 	Lines admin.Lines
 }
 
-// page is how many rows are read at once.
+// page is the number of rows that are read at once.
 const page = 500
 
-// Rows yields the rows that the filter chooses, by number, or by version for rows of one stream.
-// Rows reads pages of at most the filter's limit and ends after an error.
+// Rows yields the rows that the filter chooses, ordered by number. Rows of a single stream are ordered by
+// version. Rows reads pages of at most the filter's limit and stops after an error.
 func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.StoredRow, error] {
 	if f.Limit <= 0 || f.Limit > page {
 		f.Limit = page
@@ -69,10 +69,10 @@ func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.Stored
 	}
 }
 
-// maxActs limits the recorded commands shown for a row.
+// maxActs is the maximum number of recorded commands that are shown for a row.
 const maxActs = 1000
 
-// Show returns one row with its history. With payload it includes headers and body.
+// Show returns a row with its recorded commands. With payload set, Show includes headers and body.
 func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
 	if err != nil {
@@ -112,19 +112,19 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that Filter.Numbers are rows chosen by other filters and counted for a confirmation.
-	// Otherwise a person named these rows.
+	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed how
+	// many there are. If Counted is false, a person gave these numbers.
 	Counted bool
-	// Group, if not empty, limits the order to the rows of this failure group.
+	// Group limits the order to the rows of this failure group; empty for no limit.
 	Group string
-	// Who and Why are recorded with every change.
+	// Who and Why are written to the audit trail.
 	Who, Why string
-	// Outcome is the outcome of the call that an operator found out, for Resolve.
+	// Outcome is the outcome that an operator found out for a call. Only verb Resolve uses Outcome.
 	Outcome admin.Resolution
 	// DryRun only reports what the order would do.
 	DryRun bool
 	// Worked returns why a row would not reach a handler, or nil if a handler would run: Retry and Send
-	// refuse the row with this error. Worked may be nil if that cannot be found out.
+	// refuse the row with this error. Worked is nil if the answer cannot be known.
 	Worked func(store.StoredRow) error
 }
 
@@ -136,7 +136,7 @@ type Result struct {
 	ID       string `json:"id"`
 	// Reason is why the row was parked.
 	Reason semel.Reason `json:"reason,omitempty"`
-	// Result is one of the constants below.
+	// Result is one of the constants that follow.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 	// Undo is the command that takes a done order back; empty if no command does so for certain.
@@ -149,18 +149,18 @@ type Result struct {
 const (
 	Done  = "done"
 	Would = "would be done"
-	// Due: the retry is recorded, and the row waits for a process to claim it.
+	// Due means that the retry is recorded and the row waits for a process to claim it.
 	Due = "due now"
-	// Waits: the handler ran, and the row waits for its next attempt.
+	// Waits means that the handler ran and the row waits for the next attempt.
 	Waits = "waits"
-	// Discarded: the row was retried and then discarded without an effect.
+	// Discarded means that the row was retried and then discarded without an effect.
 	Discarded = "discarded"
-	// Refused: nothing was done.
+	// Refused means that the order changed nothing.
 	Refused = "refused"
-	// Left: the row is a conflict that an order for many rows does not run, because the first content is
-	// still open.
+	// Left means that the order skipped a conflict, because the row with the first content is unfinished.
 	Left = "left"
-	// Failed: the handler failed again (the row has its error), or the store failed.
+	// Failed means that the handler failed again, or that the store failed. If the handler failed, the row
+	// has the error.
 	Failed = "failed"
 )
 
@@ -169,8 +169,9 @@ func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// taken reports whether the store would reject a retry because the row's identity was applied or
-// another row of it is waiting. A conflict counts as applied if the first content took effect.
+// taken reports whether the store would reject a retry of the row. The store rejects a retry if the row's
+// identity was applied or if another row of the identity waits. For a conflict, the identity counts as
+// applied if the first content took effect.
 func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
 	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
@@ -179,9 +180,9 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns why the order must not change a row, according to the row alone; the store may
-// find further causes. Only the store knows other rows and has the clock; a dry run uses the local
-// clock.
+// allows returns an error if the row itself shows that the order must not change it. The store checks
+// further conditions, such as other rows of the identity. Only the store has the exact time; a dry run uses
+// the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)

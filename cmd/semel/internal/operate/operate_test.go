@@ -19,9 +19,9 @@ import (
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act
-	// answers are the results of Requeue, by row number.
+	// answers are the errors that Requeue returns, by row number.
 	answers map[int64]error
-	// requeues, if not nil, is called before Requeue.
+	// requeues is called before each Requeue; may be nil.
 	requeues func(f *fakeInbox)
 }
 
@@ -151,7 +151,7 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// markers are the markers of applied identities.
+// markers has the ids of applied identities.
 type markers map[string]bool
 
 func (m markers) Marker(_ context.Context, key semel.Key) (admin.StoredMarker, bool, error) {

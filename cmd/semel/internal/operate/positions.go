@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// PositionView shows the positions of a partition in the store and in the consumer group, and what a
-// reset would do.
+// PositionView shows the position of a partition in the store and in the consumer group, and what a reset
+// would do.
 type PositionView struct {
 	Consumer  string `json:"consumer"`
 	Group     string `json:"group"`
@@ -17,19 +17,21 @@ type PositionView struct {
 	Partition int32  `json:"partition"`
 	// Standing compares the two positions: level, behind, ahead, unknown or not_begun.
 	Standing string `json:"standing"`
-	// StoreAt and GroupAt are the first offset that is not done; nil if unknown.
+	// StoreAt and GroupAt are the offsets of the first record that is not processed, according to the store
+	// and the group; nil if unknown.
 	StoreAt *int64 `json:"store_at"`
 	GroupAt *int64 `json:"group_at"`
-	// LogStart is the offset of the log's first record, LogEnd the offset after its last.
+	// LogStart is the offset of the first record in the log. LogEnd is the offset after the last record.
 	LogStart int64 `json:"log_start"`
 	LogEnd   int64 `json:"log_end"`
-	// To is the offset to which a reset sets the group; nil if nothing is to be set, or the offset is
+	// To is the offset to which a reset sets the group; nil if the reset changes nothing or the offset is
 	// unknown.
 	To *int64 `json:"to"`
-	// Missing counts the records whose effects may be missing, Gone those of them that have left the log.
+	// Missing is the number of records whose effects may be missing. Gone is the number of these records
+	// that the log no longer has.
 	Missing int64 `json:"missing"`
 	Gone    int64 `json:"gone"`
-	// Result is Level if nothing is to be done, otherwise Done, Would or Refused.
+	// Result is Level if no reset is needed, otherwise Done, Would or Refused.
 	Result string `json:"result,omitempty"`
 	Error  string `json:"error,omitempty"`
 
@@ -42,29 +44,30 @@ func (v PositionView) Name() string { return fmt.Sprintf("%s/%d", v.Topic, v.Par
 // OK reports whether the partition needs no further command.
 func (v PositionView) OK() bool { return v.Result != Refused && v.Result != Failed }
 
-// Ahead reports whether the group is known to be ahead of the store.
+// Ahead reports whether the group's offset is known to be ahead of the store's position.
 func (v PositionView) Ahead() bool {
 	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
 }
 
-// ByPerson reports whether a person has set the group's offset. A Setting without Ahead does not
-// change such a partition.
+// ByPerson reports whether a person set the group's offset. A Setting changes such a partition only if
+// Setting.Ahead is set.
 func (v PositionView) ByPerson() bool { return v.position.Standing == kafka.Ahead }
 
-// Setting says which partitions to set after a restore.
+// Setting describes which partitions to set after a database restore.
 type Setting struct {
-	// LogStart accepts the loss of records that have left the log. A partition unknown to the store is
-	// then read from the beginning of the log.
+	// LogStart accepts the loss of records that the log no longer has. A partition that is unknown to the
+	// store is then read from the start of the log.
 	LogStart bool
-	// Ahead also sets back partitions whose offset was set by a person.
+	// Ahead also resets partitions whose offset a person has set.
 	Ahead bool
-	// Accept accepts the effects missing in the store, instead of setting the group back.
+	// Accept accepts the missing effects: the store takes over the group's position, and the group is not
+	// reset.
 	Accept bool
 	// DryRun only reports what would be set.
 	DryRun bool
 }
 
-// Positions are the partitions of a consumer.
+// Positions returns the positions of a consumer's partitions.
 func Positions(ctx context.Context, consumer, group string, r *kafka.Recovery) ([]PositionView, error) {
 	all, err := r.Compare(ctx)
 	if err != nil {
@@ -90,8 +93,8 @@ func known(offset int64) *int64 {
 	return &offset
 }
 
-// Plan returns the partitions whose offset in the group must be set, with the new offset in To. If a
-// partition cannot be set, its Result is Refused, and its Error says why. Plan changes no offset.
+// Plan returns the partitions whose group offset must be set, with the new offset in To. If a partition
+// cannot be set, Result is Refused and Error says why. Plan changes no offset.
 func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 	for _, v := range all {
 		if v.position.Standing != kafka.Behind && !(s.Ahead && v.ByPerson()) {
@@ -114,7 +117,7 @@ func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 	return chosen
 }
 
-// Set sets the planned partitions of one consumer.
+// Set sets the group offsets of the planned partitions of one consumer.
 func (s Setting) Set(ctx context.Context, r *kafka.Recovery, planned []PositionView) error {
 	var which []kafka.PartitionPosition
 	for _, v := range planned {
@@ -137,10 +140,10 @@ func (s Setting) Set(ctx context.Context, r *kafka.Recovery, planned []PositionV
 	return nil
 }
 
-// mostRecorded limits the partitions named in the recorded command.
+// mostRecorded is the maximum number of partitions that the audit trail names for one command.
 const mostRecorded = 100
 
-// Record names the partitions that are set, for the recorded command.
+// Record returns the text for the audit trail, which names the planned partitions.
 func Record(planned []PositionView) string {
 	var parts []string
 	for _, v := range planned {

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// partition is a view of a partition whose log has the offsets 50 to 500.
+// partition returns the view of a partition whose log has the offsets 50 to 500.
 func partition(standing kafka.Standing, store, group, target int64) PositionView {
 	p := kafka.PartitionPosition{Topic: "orders", Partition: 3, Standing: standing, Store: store, Group: group, Start: 50, End: 500, Target: target}
 	return PositionView{
@@ -19,11 +19,11 @@ func partition(standing kafka.Standing, store, group, target int64) PositionView
 func TestWhichPartitionsAreSetAfterARestore(t *testing.T) {
 	behind, ahead := partition(kafka.Behind, 100, 180, 100), partition(kafka.Ahead, 100, 180, 100)
 	gone, nowhere := partition(kafka.Behind, 20, 180, 20), partition(kafka.Behind, -1, 180, -1)
-	passed := partition(kafka.Behind, 20, 40, 20) // also the group's offset has left the log
+	passed := partition(kafka.Behind, 20, 40, 20) // the log no longer has the group's offset either
 	for name, c := range map[string]struct {
 		setting Setting
 		view    PositionView
-		result  string // empty: it is not chosen
+		result  string // empty if Plan does not choose the partition
 		to      int64
 		says    string
 	}{

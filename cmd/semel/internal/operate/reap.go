@@ -14,42 +14,43 @@ import (
 type KeptView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
-	// Keep and Bodies are in seconds; 0: no limit.
+	// Keep is the retention of markers and Bodies the retention of payloads, in seconds; 0 means no limit.
 	Keep   float64 `json:"keep_seconds"`
 	Bodies float64 `json:"bodies_seconds,omitempty"`
-	// Horizon is how late a copy can arrive, in seconds; Why shows how it is calculated.
+	// Horizon is the maximum delay of a copy, in seconds. Why explains how the horizon is calculated.
 	Horizon float64 `json:"horizon_seconds,omitempty"`
 	Why     string  `json:"horizon,omitempty"`
 	Off     bool    `json:"off,omitempty"`
-	// Progress is when the consumer last recorded its progress. Held is the lane that holds the cutoff,
-	// and Oldest the time of its oldest record.
+	// Progress is the time at which the consumer last recorded its progress. Held is the lane that keeps the
+	// cutoff from advancing. Oldest is the time of the oldest record in that lane.
 	Progress time.Time  `json:"progress"`
 	Held     string     `json:"held_by,omitempty"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
-	// Cutoff is the time up to which markers may be removed, Low the time up to which they were.
+	// Cutoff is the time before which markers may be removed. Low is the time before which markers were
+	// removed.
 	Cutoff *time.Time `json:"cutoff,omitempty"`
 	Low    *time.Time `json:"low,omitempty"`
-	// Behind is how far the reaper is behind the cutoff, in seconds.
+	// Behind is the time between the oldest removable marker and the cutoff, in seconds.
 	Behind float64 `json:"behind_seconds"`
-	// LastDay is the number of markers that were added in the last day, counted up to a hundred
-	// thousand. MarkerBytes is the size of a marker; 0 if unknown.
+	// LastDay is the number of markers added in the last day, counted up to 100,000. MarkerBytes is the size
+	// of a marker in bytes; 0 if unknown.
 	LastDay     int64 `json:"last_day"`
 	MarkerBytes int64 `json:"marker_bytes,omitempty"`
-	// Days is set for a consumer whose markers are in daily partitions.
+	// Days describes the daily partitions of the consumer's markers; nil without daily partitions.
 	Days *DaysView `json:"days,omitempty"`
-	// Stopped is why the reaper removes nothing; empty if it runs.
+	// Stopped is why the reaper removes nothing; empty if the reaper works.
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// DaysView counts the daily partitions of a consumer's markers: Kept is the number of all partitions, Due
-// the number of partitions past the retention, and First the day of the oldest partition.
+// DaysView counts the daily partitions of a consumer's markers. Kept is the number of partitions, Due the
+// number of partitions past the retention, and First the day of the oldest partition.
 type DaysView struct {
 	Kept  int64     `json:"kept"`
 	Due   int64     `json:"due"`
 	First time.Time `json:"first"`
 }
 
-// NewKeptView returns the view of a consumer's retention in the store with this name.
+// NewKeptView returns the view of a consumer's retention. st is the name of the store.
 func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
@@ -76,23 +77,24 @@ func maybe(t time.Time) *time.Time {
 	return &t
 }
 
-// Reaped counts what one pass of the reaper removed for a consumer, or would remove.
+// Reaped counts what one pass of the reaper removed, or would remove, for a consumer.
 type Reaped struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
 	Markers  int64  `json:"markers"`
 	Rows     int64  `json:"rows"`
 	Bodies   int64  `json:"bodies"`
-	// Days is the number of dropped daily partitions, whose markers are not included in Markers; nil if the
-	// consumer has no daily partitions.
+	// Days is the number of dropped daily partitions; nil without daily partitions. Markers does not count
+	// the markers in dropped partitions.
 	Days *int64 `json:"days,omitempty"`
-	// Kept counts the markers before the cutoff that stay because their messages are unfinished.
+	// Kept is the number of markers before the cutoff that are not removed, because their messages are
+	// unfinished.
 	Kept int64 `json:"kept"`
-	// Cutoff is the time up to which markers were removed; nil if none may be removed.
+	// Cutoff is the time before which markers were removed; nil if no marker may be removed.
 	Cutoff *time.Time `json:"cutoff,omitempty"`
-	// Elsewhere reports that another process runs the reaper for the consumer.
+	// Elsewhere reports that another process is running the reaper for this consumer.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Stopped is why nothing is removed.
+	// Stopped is why the reaper removes nothing; empty if the reaper works.
 	Stopped string `json:"stopped,omitempty"`
 }
 
@@ -101,11 +103,11 @@ func (r Reaped) Due() bool {
 	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
 }
 
-// sliceOf is how many markers one call reads.
+// sliceOf is the number of markers that one call reads.
 const sliceOf = 1000
 
-// Reap removes what is past the retention of a consumer, or only counts it. Reap calls told for
-// each slice; an error of told ends the pass. A stopped reaper is not an error.
+// Reap removes what is past the retention of a consumer. With dry set, Reap only counts. Reap calls told
+// after each slice of markers; an error of told ends the pass. A stopped reaper is not an error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {
@@ -145,7 +147,7 @@ func (r Reaped) stop(err error) (Reaped, error) {
 	return r, err
 }
 
-// Remarks returns the lines that a person needs beside the figures.
+// Remarks returns explanations of the figures, one per line.
 func (v KeptView) Remarks() (lines []string) {
 	switch {
 	case v.Stopped != "":

@@ -12,65 +12,67 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fate is the result of a replay for a dead letter.
+// Fate is what a replay does with a dead letter.
 type Fate string
 
-// The fates. A preview predicts one of the first four; the others only happen.
+// The fates. A preview predicts one of the first four. The other fates appear only in results.
 const (
-	// FateApplied: its handler runs and its effect commits. A preview cannot know whether the handler will
-	// succeed, so as a prediction FateApplied only means that the handler runs.
+	// FateApplied means that the handler runs and the effect commits. A preview cannot know whether the
+	// handler will succeed, so as a prediction FateApplied only means that the handler runs.
 	FateApplied Fate = "applied"
-	// FateSkipped: its identity has taken effect; nothing is done.
+	// FateSkipped means that the identity was applied before, so the replay does nothing.
 	FateSkipped Fate = "skipped as applied"
-	// FateConflict: another content of its identity has taken effect, or will.
+	// FateConflict means that another content of the identity was applied, or will be applied by this
+	// replay.
 	FateConflict Fate = "conflict"
-	// FateRefused: it cannot be replayed; Why has the reason.
+	// FateRefused means that the dead letter cannot be replayed. Why has the reason.
 	FateRefused Fate = "refused"
-	// FateFailed: its handler failed again, and it is parked again.
+	// FateFailed means that the handler failed again and the message is parked again.
 	FateFailed Fate = "failed again"
-	// FateDiscarded: it was discarded without an effect.
+	// FateDiscarded means that the message was discarded without an effect.
 	FateDiscarded Fate = "discarded"
-	// FateWaits: it is due later, or waits behind another message.
+	// FateWaits means that the message is due later or waits behind another message.
 	FateWaits Fate = "waits"
-	// FateLeft: the replay ended before it was processed, or its outcome is unknown.
+	// FateLeft means that the replay ended before the message was processed, or that the outcome is unknown.
 	FateLeft Fate = "left"
 )
 
-// Fates are all fates, in the order in which they are reported.
+// Fates returns all fates in the order of reports.
 func Fates() []Fate {
 	return []Fate{FateApplied, FateSkipped, FateConflict, FateRefused, FateFailed, FateDiscarded, FateWaits, FateLeft}
 }
 
-// Letter is a dead letter with its predicted and actual fate.
+// Letter is a dead letter with the predicted and the actual fate.
 type Letter struct {
 	Store string `json:"store"`
-	// Number is the number of its row; 0: it has no row here and exists only in a topic.
+	// Number is the number of the dead letter's row. Number is 0 if the dead letter exists only in a topic.
 	Number   int64  `json:"number,omitempty"`
 	Consumer string `json:"consumer"`
 	ID       string `json:"id"`
 	IDBase64 string `json:"id_base64,omitempty"`
-	// Place is the place of a dead letter in its topic.
+	// Place is the topic, partition and offset of a dead letter in a topic; empty for a dead letter with
+	// only a row.
 	Place      string       `json:"place,omitempty"`
 	Reason     semel.Reason `json:"reason,omitempty"`
 	Prediction Fate         `json:"predicted"`
-	// Happened is empty in a dry run.
+	// Happened is the actual fate; empty in a dry run.
 	Happened Fate `json:"result,omitempty"`
-	// Why adds details to Happened, or to Prediction.
+	// Why adds details to Happened, or to Prediction while Happened is empty.
 	Why string `json:"why,omitempty"`
 
 	key      semel.Key
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
-	// seen is the revision of a row that was due before; at this revision no process has worked on it since.
+	// seen is the revision of a row that was due before the replay. While the row has this revision, no
+	// process has worked on the row.
 	seen int64
-	// copied is the row of another dead letter with the same message, which is replayed instead; 0: it is
-	// no copy.
+	// copied is the row that is replayed instead, because this dead letter is a copy of that row's message;
+	// 0 if the dead letter is not a copy.
 	copied int64
 }
 
-// OK reports whether the dead letter needs no further command. A copy of an applied message is a
-// success.
+// OK reports whether the dead letter needs no further command. A copy of an applied message needs none.
 func (l Letter) OK() bool {
 	fate := l.Happened
 	if fate == "" {
@@ -79,11 +81,11 @@ func (l Letter) OK() bool {
 	return fate == FateApplied || fate == FateSkipped
 }
 
-// Changed reports whether the actual fate differs from the prediction.
+// Changed reports whether the actual fate differs from the predicted fate.
 func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
-// Preview predicts the fates of rows that verb, Retry or Send, makes due, in the order of their replay: oldest
-// first. Preview changes nothing.
+// Preview predicts the fates of rows that are replayed with verb Retry or Send. The letters are in the order
+// of the replay, oldest first. Preview changes nothing.
 func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(store.StoredRow) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
@@ -91,7 +93,7 @@ func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, work
 	}
 	slices.SortStableFunc(numbers, func(x, y int64) int { return older(rows, x, y) })
 	var all []Letter
-	taken := map[semel.Key]bool{} // by an earlier dead letter
+	taken := map[semel.Key]bool{} // the identities of earlier dead letters
 	for _, n := range slices.Compact(numbers) {
 		r, found := rows[n]
 		if !found {
@@ -108,9 +110,9 @@ func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, work
 	return all, nil
 }
 
-// Letters returns the numbers of the rows that a filter chooses, limited to a failure group if one is
-// named. Letters includes rows that an interrupted replay has left due or claimed: they still have
-// the reason for which they were parked.
+// Letters returns the numbers of the rows that the filter chooses. If group is not empty, only rows of this
+// failure group are returned. An interrupted replay can leave rows due or claimed; Letters includes these
+// rows, because they still have the reason for which they were parked.
 func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {
@@ -129,7 +131,7 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// older sorts rows by the time they were received; missing rows come last.
+// older compares the receive times of rows x and y, for sorting. Missing rows come last.
 func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
@@ -152,7 +154,7 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// standing returns the current rows with these numbers.
+// standing reads the rows with these numbers.
 func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {
@@ -167,8 +169,8 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// predict writes the predicted fate of one row. taken: an earlier dead letter of its identity would
-// take effect.
+// predict sets the predicted fate of a row. taken reports that an earlier dead letter of the same identity
+// will be applied.
 func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(store.StoredRow) error, taken bool) error {
 	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
@@ -208,7 +210,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	return predicted(FateApplied, "")
 }
 
-// first returns the marker of a row's identity.
+// first returns the marker of the row's identity.
 func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
 	if b.Markers == nil {
 		return admin.StoredMarker{}, false, nil
@@ -216,8 +218,7 @@ func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, 
 	return b.Markers.Marker(ctx, r.Key)
 }
 
-// happened returns the fate from the row of a replayed dead letter, and false while the row is
-// unfinished.
+// happened returns the fate that a replayed row shows. happened returns false while the row is unfinished.
 func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
 	switch result, why := ending(r); result {
 	case Done:
@@ -233,8 +234,8 @@ func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string,
 	}
 }
 
-// refusedNow writes the fate of a dead letter that could not be retried, because another process was
-// faster or its state had changed.
+// refusedNow sets the fate of a dead letter that could not be retried, because another process was faster or
+// the row's state changed.
 func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	rows, err := b.standing(ctx, []int64{l.Number})
 	if err != nil {
@@ -263,8 +264,8 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	return nil
 }
 
-// gone writes the fate of a dead letter whose row no longer exists: it ended, and was removed by
-// retention or a person. Only its marker shows whether it had an effect.
+// gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention or a
+// person removed the row. Only the marker shows whether the message had an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
 	var m admin.StoredMarker
 	found := false

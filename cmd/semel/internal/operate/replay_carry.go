@@ -12,31 +12,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Replay replays dead letters. Each is retried, in the given order, once all earlier dead letters with
-// its key or its identity have ended.
+// Replay replays dead letters in the given order. A dead letter is retried after all earlier dead letters
+// with the same key or the same identity have ended.
 type Replay struct {
-	// Verb is the command that makes them due: Retry, the default, or Send for intents.
+	// Verb is the command that makes the rows due: Retry by default, or Send for intents.
 	Verb admin.Verb
-	// Who and Why are recorded with every dead letter.
+	// Who and Why are written to the audit trail for every dead letter.
 	Who, Why string
-	// Work processes due rows of one consumer in this process; nil leaves them to running consumers.
+	// Work processes the due rows of one consumer in this process. If Work is nil, running consumers process
+	// the rows.
 	Work func(ctx context.Context, consumer string, numbers []int64) error
-	// Rouse notifies the running consumers that rows are due; it may be nil.
+	// Rouse notifies running consumers that rows are due; may be nil.
 	Rouse func(ctx context.Context, consumer string)
-	// Rate limits the dead letters retried per second; 0: no limit.
+	// Rate is the maximum number of retried dead letters per second; 0 means no limit.
 	Rate float64
-	// Progress is called with the dead letters after each change; it may be nil.
+	// Progress is called with all dead letters after each change; may be nil.
 	Progress func([]Letter)
-	// Alone is called once if no consumer processes the due rows; it may be nil.
+	// Alone is called once if no consumer processes the due rows; may be nil.
 	Alone func()
-	// At is called at the crash points of a replay, for tests; At may be nil.
+	// At is called at the crash points, for tests; may be nil.
 	At func(ReplayPoint)
 }
 
-// ReplayPoint is a point in a replay, or an edit, at which a process may die.
+// ReplayPoint is a crash point of a replay or an edit. Tests kill the process at crash points.
 type ReplayPoint string
 
-// The points of a replay, and of an edit.
+// The crash points of replays and edits.
 const (
 	BeforeEdit    ReplayPoint = "before edit"
 	AfterEdit     ReplayPoint = "after edit"
@@ -46,18 +47,19 @@ const (
 )
 
 const (
-	// mostOpen limits the dead letters that are due and unfinished at a time.
+	// mostOpen is the maximum number of dead letters that are due and unfinished at the same time.
 	mostOpen = 200
-	// lookAgain is the interval in which dead letters processed elsewhere are read.
+	// lookAgain is the interval at which the replay reads rows that other processes work on.
 	lookAgain = 100 * time.Millisecond
-	// alone is how long no dead letter must end until Alone is called.
+	// alone is the time without any ended row after which Alone is called.
 	alone = 5 * time.Second
-	// patience is how far away the next attempt of a dead letter may be for the replay to wait for it.
+	// patience is the maximum time until a row's next attempt for which the replay waits.
 	patience = time.Minute
-	// mostFailed limits the consecutive dead letters that the store fails to retry, because each may wait
-	// as long as the store's lock timeout.
+	// mostFailed is the maximum number of consecutive failed retries. A failed retry can take as long as the
+	// store's lock timeout.
 	mostFailed = 3
-	// changes limits how often a row may change during a command: each new copy is counted on it.
+	// changes is how often a row may change while a command for the row is tried. Each redelivery that is
+	// counted on the row changes the row.
 	changes = 20
 )
 
@@ -66,17 +68,17 @@ type replaying struct {
 	Replay
 	box     Box
 	letters []Letter
-	open    []int // indexes of dead letters that are due
+	open    []int // indexes of due dead letters
 	held    map[string]int64
-	credit  float64   // how many dead letters may be retried now, if there is a rate
-	filled  time.Time // time of the last credit
-	ended   time.Time // when the last dead letter ended
+	credit  float64   // number of dead letters that may be retried now, with a rate limit
+	filled  time.Time // time at which credit was last added
+	ended   time.Time // time at which the last dead letter ended
 	told    bool
 	failed  int // consecutive dead letters that the store failed to retry
 }
 
-// Replay replays the dead letters that are predicted to be applied and writes the fate of all. After
-// an error the fates show how far it came; rows that are due stay due.
+// Replay replays the dead letters that are predicted to be applied, and sets the fates of all. After an
+// error, the fates show which dead letters were replayed. Rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	o.Verb = cmp.Or(o.Verb, admin.Retry)
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
@@ -124,7 +126,7 @@ func (r *replaying) run(ctx context.Context) error {
 	}
 }
 
-// begin retries dead letters whose turn has come, and reports whether others are left.
+// begin retries dead letters whose turn has come. The result more is true if dead letters remain.
 func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}
@@ -158,7 +160,7 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 	return began, more, nil
 }
 
-// fill adds credit for the elapsed time, for at most two intervals at once.
+// fill adds credit for the elapsed time, up to the credit of two intervals.
 func (r *replaying) fill() {
 	now := time.Now()
 	if r.Rate <= 0 {
@@ -170,8 +172,8 @@ func (r *replaying) fill() {
 	r.filled = now
 }
 
-// behind returns the row of one of the dead letter's lanes that waits for longer than this replay
-// does.
+// behind returns the row that blocks the dead letter's lane for longer than the replay waits, or 0 if no
+// lane of the dead letter is blocked.
 func (r *replaying) behind(l *Letter) int64 {
 	for _, lane := range l.lanes {
 		if n := r.held[lane]; n != 0 {
@@ -214,9 +216,9 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// notDue leaves a dead letter that the store failed to retry, for instance because of a lock on its
-// row, together with the dead letters of its lanes, and continues with others. notDue returns an
-// error if the store cannot be read either, or if too many fail.
+// notDue handles a failed retry, for instance because of a lock on the row. The dead letter and the later
+// dead letters of its lanes are left, and the replay continues with others. notDue returns an error if the
+// store cannot be read either, or after too many failures.
 func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failed++; r.failed == mostFailed {
@@ -232,7 +234,8 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	return nil
 }
 
-// requeue retries a row, whose revision changes with each copy that is counted on it.
+// requeue retries a row. If the row's revision changes because a redelivery was counted on the row, requeue
+// tries again.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 	act := store.Act{Verb: r.Verb.Recorded(), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
@@ -291,7 +294,7 @@ func (r *replaying) work(ctx context.Context) error {
 	return nil
 }
 
-// look reads the rows that are due and returns how many have ended.
+// look reads the due rows and returns how many have ended.
 func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	numbers := make([]int64, len(r.open))
 	for k, i := range r.open {
@@ -333,14 +336,14 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	return ended, nil
 }
 
-// wait waits a while, and calls Alone once if no consumer processes the rows.
+// wait waits for a short time. wait calls Alone once if no consumer processes the rows.
 func (r *replaying) wait(ctx context.Context) error {
 	if !r.told && len(r.open) > 0 && time.Since(r.ended) > alone && r.Alone != nil {
 		r.told = true
 		r.Alone()
 	}
 	if r.Work != nil && len(r.open) > 0 {
-		return pause(ctx, 5*lookAgain) // another process has claimed what is left
+		return pause(ctx, 5*lookAgain) // another process has claimed the remaining rows
 	}
 	return pause(ctx, lookAgain)
 }

@@ -25,18 +25,19 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// replayOrder makes a child process replay all dead letters of a database until it dies.
+// replayOrder tells a child process to replay all dead letters of a database until the child dies.
 type replayOrder struct {
 	Path string
-	// Death is the point at which the child kills itself, after it has passed it a number of times.
+	// Death is the crash point at which the child kills itself. The child first passes the point After
+	// times.
 	Death ReplayPoint
 	After int
 	Lease time.Duration
-	// Body, if not empty, becomes the body of row 1; nothing is replayed.
+	// Body is the new body of row 1; if Body is not empty, the child edits the row and replays nothing.
 	Body string
 }
 
-// ordered is the environment variable with the order of a child.
+// ordered is the environment variable that passes the order to the child.
 const ordered = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// live replays in this process.
+// live executes the order in this process.
 func (o replayOrder) live() error {
 	s, err := openLetters(o.Path)
 	if err != nil {
@@ -69,7 +70,7 @@ func (o replayOrder) live() error {
 	return err
 }
 
-// edit edits row 1, unless it has that body.
+// edit edits row 1, unless the row already has the new body.
 func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
 	r, err := s.box.Editable(ctx, 1)
 	if err != nil || string(r.Message.Body) == o.Body {
@@ -78,7 +79,7 @@ func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
 	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.dies()})
 }
 
-// start starts a process with this order.
+// start starts a child process with this order.
 func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -93,13 +94,13 @@ func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	return c
 }
 
-// letterShop is a database with a consumer whose messages fail until the cause is fixed.
+// letterShop is a database with a consumer. The consumer's messages fail until the cause is fixed.
 type letterShop struct {
 	path  string
 	db    *sql.DB
 	store *sqlstore.Store
 	box   Box
-	// worker processes rows instead of work, if it is not nil.
+	// worker processes due rows instead of work; nil for work.
 	worker func(ctx context.Context, numbers []int64) error
 }
 
@@ -134,7 +135,7 @@ func newLetters(t *testing.T) *letterShop {
 	return s
 }
 
-// consumer returns a consumer of the shop's database.
+// consumer returns a consumer on the shop's database.
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
@@ -240,7 +241,7 @@ func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
 	return ids
 }
 
-// wantOnce checks that each of the messages from m0 on has one effect and one recorded retry.
+// wantOnce checks that each of n messages has exactly one effect and one recorded retry.
 func (s *letterShop) wantOnce(t *testing.T, n int) {
 	t.Helper()
 	ids := s.effects(t, "true")
@@ -253,7 +254,7 @@ func (s *letterShop) wantOnce(t *testing.T, n int) {
 	}
 }
 
-// letters parks n messages with a number of keys.
+// letters delivers and parks n messages that share the given number of keys.
 func (s *letterShop) letters(t *testing.T, n, keys int) {
 	t.Helper()
 	for i := range n {
@@ -261,7 +262,7 @@ func (s *letterShop) letters(t *testing.T, n, keys int) {
 	}
 }
 
-// tally counts fates.
+// tally counts dead letters by fate, as text.
 func tally(letters []Letter, of func(Letter) Fate) string {
 	counts := map[Fate]int{}
 	for _, l := range letters {
@@ -313,7 +314,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 40, 4)
 		s.mend(t)
-		s.worker = func(ctx context.Context, numbers []int64) error { // in any order
+		s.worker = func(ctx context.Context, numbers []int64) error { // processes rows in reverse order
 			for _, n := range slices.Backward(numbers) {
 				if err := s.work(ctx, "", []int64{n}); err != nil {
 					return err
@@ -336,7 +337,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	})
 	t.Run("law_8_what_waits_for_long_is_overtaken_by_none_of_its_key", func(t *testing.T) {
 		s := newLetters(t)
-		s.letters(t, 3, 2) // the third is of the first one's key
+		s.letters(t, 3, 2) // the third message has the key of the first
 		s.mend(t)
 		s.worker = func(ctx context.Context, numbers []int64) error {
 			const later = "update semel_inbox set due_at = due_at + 3600000 where number = 1 and due_at <= changed_at + 1000"
@@ -344,7 +345,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 				return err
 			}
 			if others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == 1 }); len(others) > 0 {
-				return s.work(ctx, "", others) // none would be all
+				return s.work(ctx, "", others) // an empty list would mean all rows
 			}
 			return nil
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ending returns the result of a retry from its row.
+// ending returns the result of a retry according to the row.
 func ending(r store.StoredRow) (result, why string) {
 	switch r.State {
 	case store.StateCompleted:
@@ -48,13 +48,13 @@ func (o Order) undo(row store.StoredRow) admin.Verb {
 	return ""
 }
 
-// after returns the result for err, or the given result if err is nil.
+// after returns the result of a command for its error err. If err is nil, the result is none.
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none
 		return r
 	}
-	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // as requested
+	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // the row already has the requested state
 		r.Result, r.Error = Due, "it was due before; nothing is recorded"
 		return r
 	}
@@ -69,5 +69,5 @@ func (r Result) after(err error, none string) Result {
 	return r
 }
 
-// whichIsRight begins the advice about a conflict.
+// whichIsRight starts the advice about a conflict.
 const whichIsRight = "; find out from the producer which content is right; if it is this one, correct the effect by hand; then "

@@ -11,22 +11,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Skip chooses the streams to skip and the target.
+// Skip chooses the streams to skip, and the version to skip to.
 type Skip struct {
 	Filter StreamFilter
-	// To is the version to which a stream is moved; 0: the version before the first waiting one.
+	// To is the version to which a stream is moved; 0 means the version before the first waiting version.
 	To int64
-	// Who and Why are recorded.
+	// Who and Why are written to the audit trail.
 	Who, Why string
 	// DryRun only reports what would be skipped.
 	DryRun bool
 }
 
-// Skipped is the result for one stream.
+// Skipped is the result of Skip for one stream.
 type Skipped struct {
 	StreamView
 	To int64 `json:"to"`
-	// Passed are the numbers of the first rows with skipped versions. These rows will have no effect.
+	// Passed are the numbers of the first rows whose versions were skipped. These rows will not have an
+	// effect.
 	Passed []int64 `json:"passed_rows,omitempty"`
 	// Result is Done, Would, Refused or Failed.
 	Result string `json:"result"`
@@ -36,8 +37,8 @@ type Skipped struct {
 // OK reports whether the skip succeeded.
 func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
-// Skip moves streams forward, each in its own transaction, as if the missing versions had taken
-// effect. Skip yields the result for each stream.
+// Skip moves streams forward as if the missing versions had been applied. Each stream is moved in its own
+// transaction. Skip yields the result for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)
@@ -57,15 +58,15 @@ func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Se
 	}
 }
 
-// streamKey is a stream of a store, in any generation.
+// streamKey identifies a stream of a store in any generation.
 type streamKey struct{ consumer, source, name string }
 
 func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Source, s.Name} }
 
-// mostPassed limits the rows named for a skipped stream.
+// mostPassed is the maximum number of skipped rows that a result names.
 const mostPassed = 20
 
-// held returns the unfinished rows whose versions would be skipped.
+// held returns the unfinished rows whose versions Skip would pass.
 func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
 	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {
@@ -98,7 +99,7 @@ func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[st
 	return held, nil
 }
 
-// target returns the version to which a stream is moved.
+// target returns the version to which Skip moves a stream.
 func (o Skip) target(s admin.StoredStream) int64 {
 	if o.To == 0 {
 		return max(s.First-1, 0)
@@ -132,7 +133,7 @@ func (b Box) skip(ctx context.Context, o Skip, s admin.StoredStream, held []stor
 	return done
 }
 
-// refusal returns why a stream cannot be moved to a version.
+// refusal returns why a stream cannot be moved to a version, or "" if the stream can be moved.
 func refusal(o Skip, s admin.StoredStream, to int64, held []store.StoredRow) string {
 	switch {
 	case o.To == 0 && s.Blocked == 0:

@@ -13,7 +13,7 @@ import (
 
 type streams = admin.Streams
 
-// skipping records which streams are moved.
+// skipping records the names of moved streams.
 type skipping struct {
 	streams
 	moved []string

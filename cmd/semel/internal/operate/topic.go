@@ -14,32 +14,34 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Standing is the status of a dead letter of a topic in the store of its consumer.
+// Standing is the state of a topic's dead letter in the store of the consumer.
 type Standing string
 
-// The standings.
+// The states of a topic's dead letter.
 const (
-	// StandsAside: its row is parked or dead-lettered.
+	// StandsAside means that the row is parked or dead-lettered.
 	StandsAside Standing = "parked or dead"
 	StandsDue   Standing = "waiting"
 	StandsDone  Standing = "applied"
-	// StandsClosed: a person, or the consumer, discarded it.
+	// StandsClosed means that a person or the consumer discarded the message.
 	StandsClosed Standing = "discarded"
-	// StandsOther: another content of its identity has taken effect, or is stored.
+	// StandsOther means that another content of the identity was applied or is stored.
 	StandsOther Standing = "conflict"
-	// StandsUnknown: the store has no row and no marker of its identity.
+	// StandsUnknown means that the store has neither a row nor a marker for the identity.
 	StandsUnknown Standing = "unknown here"
-	// StandsNameless: it has no identity or fingerprint, so it is unknown whether it took effect.
+	// StandsNameless means that the record has no identity or no fingerprint. Whether the message was
+	// applied is then unknown.
 	StandsNameless Standing = "no identity"
-	// StandsForeign: another consumer wrote it, or another program.
+	// StandsForeign means that another consumer or another program wrote the record.
 	StandsForeign Standing = "foreign"
-	// StandsCut: it was truncated when it was written to the topic, and no row has the complete message.
+	// StandsCut means that the message was truncated when it was written to the topic, and that no row has
+	// the complete message.
 	StandsCut Standing = "cut"
 )
 
-// TopicLetter is a dead letter of a topic, joined with its row and marker.
+// TopicLetter is a dead letter in a topic, together with its row and marker.
 type TopicLetter struct {
-	// Place is its topic, partition and offset.
+	// Place is the topic, partition and offset of the dead letter.
 	Place    string       `json:"place"`
 	Stands   Standing     `json:"stands"`
 	Row      int64        `json:"row,omitempty"`
@@ -52,7 +54,7 @@ type TopicLetter struct {
 	Attempts int          `json:"attempts"`
 	Written  time.Time    `json:"written_at"`
 	Cut      bool         `json:"cut,omitempty"`
-	// From is the place of the original record.
+	// From is the topic, partition and offset of the original record.
 	From string `json:"from,omitempty"`
 	// Why adds details to Stands.
 	Why string `json:"why,omitempty"`
@@ -60,13 +62,14 @@ type TopicLetter struct {
 	key      semel.Key
 	print    semel.Fingerprint
 	at       time.Time       // when the original record was sent
-	delivery source.Delivery // only if Stands is StandsUnknown
+	delivery source.Delivery // set only if Stands is StandsUnknown
 }
 
-// Sent returns when the original record was sent, if known.
+// Sent returns the time at which the original record was sent, or zero if unknown.
 func (l TopicLetter) Sent() time.Time { return l.at }
 
-// Origin returns the place of the original record of an unknown dead letter.
+// Origin returns the topic, partition and offset of the original record. Call Origin only for a dead letter
+// with StandsUnknown.
 func (l TopicLetter) Origin() (topic string, partition int32, offset int64) {
 	m := l.delivery.Message
 	return m.Topic, m.Origin.Partition, m.Origin.Offset
@@ -75,11 +78,12 @@ func (l TopicLetter) Origin() (topic string, partition int32, offset int64) {
 // OfAnother reports whether the dead letter belongs to another consumer.
 func (l TopicLetter) OfAnother() bool { return l.Stands == StandsForeign && l.Consumer != "" }
 
-// Joiner joins dead letters of a consumer with their rows and markers.
+// Joiner finds the rows and markers of a consumer's dead letters.
 type Joiner struct {
 	Box      Box
 	Consumer string
-	// Kept is the name under which the consumer's records are stored: that of its active generation.
+	// Kept is the name under which the store keeps the consumer's records. The name contains the active
+	// generation.
 	Kept string
 	// Config has the selectors of identity and fingerprint.
 	Config consumer.Config
@@ -132,7 +136,7 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	return j.stand(ctx, l)
 }
 
-// stand looks up the identity of a dead letter in the store.
+// stand looks up the dead letter's identity in the store.
 func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	marker, marked, err := j.Box.Markers.Marker(ctx, l.key)
 	if err != nil {
@@ -162,7 +166,7 @@ func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 		l.Stands = StandsUnknown
 		return l, nil
 	}
-	l.delivery = source.Delivery{} // no longer needed, and possibly large
+	l.delivery = source.Delivery{} // release the memory of the message, which is no longer needed
 	return l, nil
 }
 
@@ -178,8 +182,8 @@ func standingOf(o store.Outcome) Standing {
 	return StandsAside
 }
 
-// rowOf returns the row with the dead letter's content; others reports that the identity has a row
-// with another content.
+// rowOf returns the row that has the dead letter's content. others reports that the identity has a row with
+// different content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
 	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {
@@ -196,18 +200,18 @@ func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRo
 	return found, others, nil
 }
 
-// TopicDetail shows one dead letter of a topic with, if requested, its headers and payload.
+// TopicDetail shows one dead letter of a topic. Headers and payload are included on request.
 type TopicDetail struct {
 	TopicLetter
 	Type string `json:"type"`
 	Size int    `json:"size"`
-	// Headers are those of the original record.
+	// Headers are the headers of the original record.
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
 }
 
-// NewTopicDetail returns the view of a dead letter. With payload it includes headers and payload.
+// NewTopicDetail returns the view of a dead letter. With payload set, the view includes headers and payload.
 func NewTopicDetail(joined TopicLetter, l kafka.Letter, payload bool) TopicDetail {
 	m := l.Delivery.Message
 	d := TopicDetail{TopicLetter: joined, Type: m.Type(), Size: len(m.Body)}

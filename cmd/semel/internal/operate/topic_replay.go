@@ -13,24 +13,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// TopicPlan is the plan for a replay of dead letters of a topic.
+// TopicPlan is the plan for replaying the dead letters of a topic.
 type TopicPlan struct {
-	// Letters have the predictions: first those without a row, then those with one, each oldest first.
+	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
+	// letters with a row. Both parts are ordered by age, oldest first.
 	Letters []Letter
-	// unknown are the topic's dead letters that Receive delivers to the consumer, by index in Letters.
+	// unknown are the dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter
 }
 
-// Receives returns how many dead letters have no row and would be delivered to the consumer.
+// Receives returns the number of dead letters that have no row and that Receive would deliver.
 func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
-// PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter unknown to
-// the store must not be delivered to the consumer; empty if it may be.
+// PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter without a row must
+// not be delivered to the consumer, or "" if it may be delivered.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
 	p := &TopicPlan{unknown: map[int]TopicLetter{}}
-	firsts := map[int64]int{} // by row
+	firsts := map[int64]int{} // indexes in Letters, by row
 	var numbers []int64
 	taken := map[semel.Key]TopicLetter{}
 	for i, l := range all {
@@ -58,7 +59,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store
 	return p, nil
 }
 
-// copyOf describes another dead letter of the same row. It is not replayed.
+// copyOf describes a second dead letter of the same row. Only the first is replayed.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
@@ -69,7 +70,7 @@ func copyOf(of Letter, again TopicLetter) Letter {
 	return c
 }
 
-// nameless plans a dead letter that has no row.
+// nameless adds a dead letter without a row to the plan.
 func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
 	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Prediction: FateRefused, key: l.key}
 	first, again := taken[l.key]
@@ -106,8 +107,8 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 	p.Letters = append(p.Letters, plan)
 }
 
-// Receive delivers the dead letters that the store does not know to the consumer, under their
-// identities, in a run of their own. Receive writes the fates into Letters.
+// Receive delivers the dead letters that have no row to the consumer, in a separate run. The messages keep
+// their identities. Receive sets the fates in Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil
@@ -134,7 +135,7 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// received writes the fate of a dead letter from its settlement.
+// received sets the fate of a dead letter from its settlement.
 func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:
@@ -151,12 +152,11 @@ func (b Box) received(l *Letter, s source.Settlement) {
 	case source.EndDiscarded, source.EndSkipped:
 		l.Happened, l.Why = FateDiscarded, string(s.Reason)
 	case source.EndReceived, source.EndWaiting, source.EndStepped:
-		l.Happened = FateWaits // in the inbox
+		l.Happened = FateWaits // the message waits in the inbox
 	}
 }
 
-// settleReceived finds out the fate of a dead letter that went through the inbox, or whose settlement
-// is unknown.
+// settleReceived sets the fate of a dead letter that the inbox processed, or whose settlement is unknown.
 func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	if l.Happened != "" && l.Happened != FateWaits {
 		return nil
@@ -179,7 +179,7 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	return nil
 }
 
-// Copies writes the fates of copies, once all others have ended.
+// Copies sets the fates of copies. Call Copies after all other dead letters have ended.
 func (p *TopicPlan) Copies() {
 	firsts := map[int64]Fate{}
 	for _, l := range p.Letters {

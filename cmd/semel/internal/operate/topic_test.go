@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// recordOf returns a dead letter of the consumer billing for the record at an offset.
+// recordOf returns a dead letter of the consumer billing, whose original record has the given offset.
 func recordOf(m *semel.Message, offset int64) kafka.Letter {
 	copied := *m
 	copied.Topic, copied.Origin = "orders", semel.Origin{Offset: offset}
@@ -38,7 +38,7 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 	return all
 }
 
-// receive delivers unknown dead letters to the consumer.
+// receive runs Receive with a consumer of the shop.
 func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
 		c, err := s.consumerOf(src)
@@ -51,7 +51,7 @@ func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 
 func certain(TopicLetter) string { return "" }
 
-// every returns a dead letter of each standing, with a row or marker for those that need one.
+// every returns one dead letter for each Standing, and creates the rows and markers that the standings need.
 func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	t.Helper()
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }
@@ -98,7 +98,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 		s := newLetters(t)
 		letters := s.every(t)
 		j := Joiner{Box: s.box, Consumer: "billing", Kept: "billing@1", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
-		letters[3].Consumer = "billing@1" // the name in dead letters of that generation
+		letters[3].Consumer = "billing@1" // dead letters of generation 1 have this consumer name
 		for _, l := range letters[:4] {
 			if joined, err := j.Join(t.Context(), l); err != nil || joined.Stands != StandsUnknown {
 				t.Errorf("a dead letter that another generation has applied has the status %q: %v", joined.Stands, err)

@@ -12,11 +12,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// TurnLease is how long other processes wait, by the store's clock, after the process that replays has
-// died.
+// TurnLease is how long other processes wait after a replaying process has died, measured by the store's
+// clock.
 const TurnLease = 10 * time.Second
 
-// Turn is the exclusive right of one process to replay dead letters of consumers, until End.
+// Turn is the exclusive right of one process to replay the dead letters of some consumers. End releases the
+// right.
 type Turn struct {
 	store  keystore.Store
 	token  store.Token
@@ -26,9 +27,9 @@ type Turn struct {
 	keeper worker.Group
 }
 
-// TakeTurn waits until no other process replays dead letters of these consumers. TakeTurn calls waits
-// once, with the first consumer for which it has to wait. The returned context ends, with the cause,
-// when the turn is lost; another process may then take it.
+// TakeTurn waits until no other process replays dead letters of these consumers. If TakeTurn has to wait, it
+// calls waits once, with the first consumer that another process replays. The returned context is cancelled,
+// with the cause, when this process loses the turn. Another process may then take the turn.
 func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
 	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false
@@ -59,7 +60,8 @@ func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease 
 	return kept, t, nil
 }
 
-// turnOf returns the leased key of a consumer's turn. No message has this source.
+// turnOf returns the leased key that represents a consumer's turn. No message can have the source of this
+// key.
 func turnOf(consumer string) semel.Key {
 	return semel.Key{Consumer: consumer, Source: "\x00semel", ID: "dead letters"}
 }
@@ -82,7 +84,7 @@ func (t *Turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// End releases the turn, unless it was lost.
+// End releases the turn, unless the process has lost the turn.
 func (t *Turn) End() error {
 	t.stop()
 	t.keeper.Wait()

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// View shows a row. A text that is not UTF-8 is in the field of the same name with the suffix _base64.
+// View shows a row. If a text is not valid UTF-8, the field with the suffix _base64 has the text in base64.
 type View struct {
 	Store     string       `json:"store"`
 	Number    int64        `json:"number"`
@@ -25,28 +25,28 @@ type View struct {
 	IDBase64  string       `json:"id_base64,omitempty"`
 	Type      string       `json:"type"`
 	Subject   string       `json:"subject,omitempty"`
-	// Recipient is set for an intent that was requested as an intent.
+	// Recipient is the system that receives the intent; empty for rows that are not intents.
 	Recipient string `json:"recipient,omitempty"`
-	// Stream and Version are the row's place in its stream, if it has one.
+	// Stream and Version are the row's stream and version; zero if the row has none.
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	Version      int64  `json:"version,omitempty"`
-	// Key is the message's key. Lined reports that other messages of the key, or of the partition, wait
-	// until this one is finished.
+	// Key is the key of the message. Lined reports that other messages of the same key or partition wait
+	// until this message is finished.
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
-	// LastStep is the last step that has taken effect; an attempt continues after it.
+	// LastStep is the last completed step. The next attempt continues after this step.
 	LastStep string `json:"last_step,omitempty"`
-	// Steps are the steps that have taken effect, in order.
+	// Steps are the completed steps, in order.
 	Steps    []StepView `json:"steps,omitempty"`
 	Attempts int        `json:"attempts"`
 	Repeated int        `json:"repeated"`
 	First    string     `json:"first_error"`
 	Last     string     `json:"last_error"`
 	Started  int        `json:"started,omitempty"`
-	// Calls counts the calls begun outside of a transaction, UnknownCalls those with unknown outcome.
-	// Called is when the first was begun.
+	// Calls is the number of calls to another system, and UnknownCalls the number of calls with an unknown
+	// outcome. Called is the start of the first call.
 	Calls        int        `json:"calls,omitempty"`
 	UnknownCalls int        `json:"unknown_calls,omitempty"`
 	Called       *time.Time `json:"called_at,omitempty"`
@@ -60,7 +60,7 @@ type View struct {
 	Size         int        `json:"size"`
 }
 
-// NewView shows a row without its headers and payload.
+// NewView returns the view of a row, without headers and payload. st is the name of the store.
 func NewView(st string, r store.StoredRow) View {
 	v := View{
 		Store: st, Number: r.Number, Revision: r.Revision, State: admin.StateOf(r.State), Reason: r.Reason,
@@ -84,22 +84,22 @@ func NewView(st string, r store.StoredRow) View {
 	return v
 }
 
-// StepView shows a step that has taken effect. Its result is not shown, because it may be a payload.
+// StepView shows a completed step. The step's result is left out, because the result can contain a payload.
 type StepView struct {
 	Name       string `json:"name"`
 	OutputSize int    `json:"output_size"`
 }
 
-// StreamName returns the name of the stream, in base64 if it is not text.
+// StreamName returns the name of the stream. A name that is not text is returned in base64.
 func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
 
-// KeyName returns the message's key, in base64 if it is not text.
+// KeyName returns the key of the message. A key that is not text is returned in base64.
 func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 
-// Waits reports whether the row is, or will be, processed.
+// Waits reports whether the row is due, waits for a later attempt, or is claimed.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
 
-// given returns nil for the zero time.
+// given returns a pointer to t, or nil for the zero time.
 func given(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -107,7 +107,7 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// called returns the time of the first call, or nil if the store does not know it: see
+// called returns the time of the first call, or nil if the store does not know the time; see
 // store.StoredRow.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {
@@ -116,7 +116,7 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// text returns s, or s in base64 if JSON cannot hold it.
+// text returns s as plain if JSON can contain s. Otherwise text returns s in base64 as encoded.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""
@@ -124,31 +124,32 @@ func text(s string) (plain, encoded string) {
 	return "", base64.StdEncoding.EncodeToString([]byte(s))
 }
 
-// Detail shows one row with its commands and, if requested, its headers and payload.
+// Detail shows one row with its recorded commands. Headers and payload are included on request.
 type Detail struct {
 	View
-	// CallKey is the idempotency key that the endpoint receives, if known.
+	// CallKey is the idempotency key that the endpoint receives; empty if unknown.
 	CallKey string `json:"idempotency_key,omitempty"`
-	// FirstContent is set for a conflict, if it is known.
+	// FirstContent describes the content with which a conflict disagrees; nil if the row is no conflict or
+	// the content is unknown.
 	FirstContent *FirstView `json:"first_content,omitempty"`
-	// Behind is the row for which this one waits; 0 if it waits for none of its line.
+	// Behind is the row that this row waits for; 0 if no earlier row blocks this row.
 	Behind        int64        `json:"behind,omitempty"`
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
-	// Edits are the edits of the payload.
+	// Edits are the edits of the payload, in order.
 	Edits []EditView `json:"edits,omitempty"`
 	Acts  []ActView  `json:"acts"`
 }
 
-// HeaderView is a header.
+// HeaderView is a header of a message.
 type HeaderView struct {
 	Name        string `json:"name"`
 	Value       string `json:"value"`
 	ValueBase64 string `json:"value_base64,omitempty"`
 }
 
-// ActView is a recorded command of an operator.
+// ActView is a recorded command of a person.
 type ActView struct {
 	At     time.Time `json:"at"`
 	Verb   string    `json:"verb"`
@@ -157,7 +158,7 @@ type ActView struct {
 	Result string    `json:"result"`
 }
 
-// NewDetail returns the view of a row. With payload it includes headers and body.
+// NewDetail returns the view of a row. With payload set, the view includes headers and body.
 func NewDetail(st string, r store.StoredRow, acts []store.Act, payload bool) Detail {
 	d := Detail{View: NewView(st, r), Acts: []ActView{}}
 	for _, a := range acts {
@@ -180,7 +181,7 @@ func headersOf(all semel.Headers) (views []HeaderView) {
 	return views
 }
 
-// payloadOf returns a body as text, or in base64.
+// payloadOf returns a body as text, or in base64 if the body is not text.
 func payloadOf(body []byte) (*string, string) {
 	plain, encoded := text(string(body))
 	if encoded != "" {

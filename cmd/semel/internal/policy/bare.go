@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sqlitePrefix is the prefix of the location of a SQLite database.
+// sqlitePrefix starts the location of a SQLite database.
 const sqlitePrefix = "sqlite:"
 
 // IsPlace reports whether text is the location of a database, postgres://… or sqlite:FILE, instead of the name of a
@@ -15,12 +15,12 @@ func IsPlace(text string) bool {
 	return strings.HasPrefix(text, sqlitePrefix) || strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 }
 
-// bareStore is the name of a store for which only the location is known.
+// bareStore names the store of a policy without a file.
 const bareStore = "store"
 
-// Bare returns a policy with only a store, for operators of programs without a policy file. place is a connection
-// string of PostgreSQL or sqlite:FILE; Semel's tables have their default names. Errors contain nothing of the
-// connection string.
+// Bare returns a policy that has only a store. Commands use this policy if the user gives the location of a
+// database instead of a policy file. place is a PostgreSQL connection string or sqlite:FILE. Semel's tables
+// have their default names. Errors do not contain the connection string.
 func Bare(place string) (*Policy, error) {
 	p := &Policy{Bare: true, File: "--store", Stores: []*Store{{Name: bareStore}}}
 	if file, ok := strings.CutPrefix(place, sqlitePrefix); ok {
@@ -40,7 +40,7 @@ func Bare(place string) (*Policy, error) {
 	return p, nil
 }
 
-// AddReader adds a consumer, and the Kafka source that it reads, to a policy without a file.
+// AddReader adds a consumer and the consumer's Kafka source to a policy without a file.
 func (p *Policy) AddReader(name string, k *Kafka) {
 	p.Sources = append(p.Sources, &Source{Name: "source", Kafka: k})
 	p.Consumers = append(p.Consumers, &Consumer{Name: name, From: "source", Store: bareStore})

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// base is a policy without faults; cases change pieces of it.
+// base is a valid policy. Test cases replace parts of base.
 const base = `version: 1
 stores:
   shop:
@@ -32,13 +32,13 @@ consumers:
           - update accounts set balance = balance + :amount where id = :account
 `
 
-// policyCase changes base: from and to are pairs of text to replace.
+// policyCase is a variant of base. edits are pairs of texts: each second text replaces the first in base.
 type policyCase struct {
 	name  string
 	edits []string
-	// want are the warnings, from the position on, one a line.
+	// want are the expected warnings, one per line, starting with the position.
 	want string
-	// shape: the fault is one that the JSON Schema sees too.
+	// shape reports whether the JSON Schema also finds the fault.
 	shape bool
 }
 
@@ -56,7 +56,7 @@ func (c policyCase) policy() string {
 	return text
 }
 
-// inConsumer adds lines to the consumer.
+// inConsumer adds lines to the consumer of base.
 func inConsumer(lines ...string) []string {
 	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
 }
@@ -73,7 +73,7 @@ func parse(c policyCase) (*Policy, []shape.Fault) {
 	return Parse("dir/p.yaml", []byte(c.policy()), environment)
 }
 
-// lines are faults as they are printed, without the file's name.
+// lines returns printed faults without the file name.
 func lines(all []shape.Fault) string {
 	var text []string
 	for _, f := range all {
@@ -91,17 +91,17 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// accepted are policies without faults. want are their warnings.
+// accepted returns valid policies. The field want of a case has the expected warnings.
 func accepted() []policyCase {
 	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
-// adopts makes the base's store PostgreSQL and adopts a table.
+// adopts gives base a PostgreSQL store and a deduplication table of the user.
 func adopts(lines ...string) []string {
 	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }
 
-// byType makes the base's handler one of types.
+// byType replaces the handler of base with handlers by message type.
 func byType(lines ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	return []string{"    handler:\n" + handler, "    handler:\n      types:\n        " + strings.Join(lines, "\n        ") + "\n"}
@@ -220,8 +220,7 @@ func TestPoliciesWithoutFaults(t *testing.T) {
 	}
 }
 
-// Stores of the library keep days only where they were asked to, so that this is none of
-// the accepted policies.
+// Daily partitions of markers work in PostgreSQL only, so this case is not in the list of accepted policies.
 func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	for _, ids := range []string{"uuidv7", "ulid", "snowflake"} {
 		p, faults := parse(policyCase{edits: adopts("retention: {keep: 30d, id_time: " + ids + ", daily_partitions: true}")})
@@ -231,8 +230,8 @@ func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	}
 }
 
-// TestPoliciesWithFaults compares with testdata/faults.txt; go test -update
-// writes it anew, to be read before it is believed.
+// TestPoliciesWithFaults compares faults with testdata/faults.txt. The flag -update rewrites the file;
+// review the changes.
 func TestPoliciesWithFaults(t *testing.T) {
 	want := sections(read(t, golden))
 	var now strings.Builder
@@ -257,7 +256,7 @@ const golden = "testdata/faults.txt"
 
 var update = flag.Bool("update", false, "write the expected output anew")
 
-// sections cuts "== name" and what follows.
+// sections splits text at lines "== name" and returns the text of each section by name.
 func sections(text string) map[string]string {
 	all := map[string]string{}
 	for _, s := range strings.Split("\n"+text, "\n== ")[1:] {

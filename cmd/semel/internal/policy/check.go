@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// check reports faults in combinations of valid keys. A rule looks only at keys without faults, so each mistake is
-// reported once.
+// check reports invalid combinations of valid keys. A rule reads only keys without faults, so each mistake
+// is reported once.
 func check(d *shape.Decoder, p *Policy) {
 	p.checkSources(d)
 	p.checkKeyStores(d)
@@ -71,7 +71,8 @@ func (p *Policy) checkSources(d *shape.Decoder) {
 	}
 }
 
-// checkStandardInput reports several consumers of standard input, because each line reaches only one of them.
+// checkStandardInput rejects policies in which several consumers read standard input, because only one
+// consumer would get each line.
 func (p *Policy) checkStandardInput(d *shape.Decoder) {
 	reader := ""
 	for _, c := range p.Consumers {
@@ -115,7 +116,7 @@ func namesOf[T any](all []*T, name func(*T) string) []string {
 	return list
 }
 
-// unknownName returns the remedy for a name that does not exist.
+// unknownName returns the remedy for a reference to a name that does not exist.
 func unknownName(name, what string, known []string) string {
 	if len(known) == 0 {
 		return "add it under " + what

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// Config returns the consumer's configuration for consumer.New, without its Source and the fields that a policy file
-// does not set. Config opens nothing.
+// Config returns the consumer's configuration for consumer.New. Config leaves Source and all fields without
+// a policy key empty, and opens nothing.
 func (c *Consumer) Config() consumer.Config {
 	return consumer.Config{
 		Name:             c.Name,
@@ -51,8 +51,8 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
-// NaturalReason returns why it is harmless to apply messages without a key; empty if they are not applied without a
-// key.
+// NaturalReason returns the reason why messages without a key may be applied. NaturalReason returns "" if
+// the consumer rejects such messages.
 func (c *Consumer) NaturalReason() string {
 	if !c.FailOpen {
 		return ""
@@ -60,7 +60,8 @@ func (c *Consumer) NaturalReason() string {
 	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
 }
 
-// retention returns the retention, with OnExpired only if messages can be too old.
+// retention returns the retention policy. OnExpired is set only if a message can be older than the
+// retention.
 func (c *Consumer) retention() consumer.RetentionPolicy {
 	r := c.Retention
 	if r.Keep == 0 {
@@ -70,7 +71,7 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 	return r
 }
 
-// ParkDeadLetters parks the messages that would be dead-lettered, for a source without dead letters.
+// ParkDeadLetters changes all settings dead_letter to park, for a source without a dead-letter topic.
 func (c *Consumer) ParkDeadLetters() {
 	ends := []*consumer.Action{&c.OnExpired, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
 	if c.Version != nil {
@@ -88,7 +89,7 @@ func (c *Consumer) ParkDeadLetters() {
 	}
 }
 
-// policy returns nil if the file has no versions.
+// policy returns the consumer's version policy, or nil if the file has no versions.
 func (v *Version) policy() *consumer.VersionPolicy {
 	if v == nil {
 		return nil
@@ -98,7 +99,8 @@ func (v *Version) policy() *consumer.VersionPolicy {
 
 func (v *Version) by() *identity.Versions { return identity.Stream(v.Stream...).At(v.Number) }
 
-// kind returns the strategy; with a business key, the one that is combined with it.
+// kind returns the strategy. For a business key in addition to another strategy, kind returns the other
+// strategy.
 func (s Strategy) kind() consumer.Strategy {
 	switch {
 	case s.Natural != nil:
@@ -121,7 +123,7 @@ func (s Strategy) because() string {
 	return s.Natural.Because
 }
 
-// identity returns nil if the policy has no identity.
+// identity returns the selectors of the identity, or nil if the policy has no identity.
 func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
@@ -145,7 +147,7 @@ func selected(id []string, source string) *identity.Selected {
 	return identity
 }
 
-// identity returns nil if the policy has no previous identity.
+// identity returns the selectors of the previous identity, or nil if the policy has none.
 func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	if f == nil {
 		return nil
@@ -153,8 +155,8 @@ func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
-// owner returns the set of handler types, which distinguishes services with the same name; empty if there is one
-// handler for all types.
+// owner returns the types of the consumer's handlers, joined. The owner distinguishes services that use the
+// same consumer name. owner returns "" if one handler processes all types.
 func (c *Consumer) owner() string {
 	var types []string
 	for _, h := range c.Handlers() {
@@ -173,10 +175,11 @@ func (c *Consumer) owner() string {
 	return text
 }
 
-// mostOwner is the maximum length of the types in an owner, in bytes.
+// mostOwner is the maximum length of an owner, in bytes.
 const mostOwner = 500
 
-// ConstantSource returns the source that all identities have; false if each message has its own.
+// ConstantSource returns the source that all identities of the consumer share. ConstantSource returns false
+// if each message has a source of its own.
 func (i Identity) ConstantSource() (string, bool) {
 	if i.Source == "" {
 		return "", true
@@ -199,7 +202,7 @@ func (f Fingerprint) fingerprinter() identity.Fingerprinter {
 	return identity.FingerprintBody()
 }
 
-// Kept returns how long markers are kept, as written in the file.
+// Kept returns the retention of markers, as written in the file.
 func (c *Consumer) Kept() string {
 	if c.Retention.Keep == 0 {
 		return forever
@@ -207,7 +210,7 @@ func (c *Consumer) Kept() string {
 	return legible.Span(c.Retention.Keep)
 }
 
-// Says returns the declared effect as attributes of a log line; empty if no effect is declared.
+// Says returns the declared effect as attributes for a log line, or nil if the policy declares no effect.
 func (c *Consumer) Says() []any {
 	if c.Effect == nil {
 		return nil
@@ -215,12 +218,12 @@ func (c *Consumer) Says() []any {
 	return []any{"effect", string(c.Effect.Kind), "says", c.Effect.Says}
 }
 
-// provider returns the settings for the system that the consumer calls.
+// provider returns the settings for the system that the handler calls.
 func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
-	case c.Handler.Kafka != nil: // readers of the topic recognise copies at any time
+	case c.Handler.Kafka != nil: // consumers of the topic recognise copies at any time
 		return consumer.Provider{Window: consumer.WindowAlways}
-	case h != nil && h.Effects != nil: // the effects are in the response, so a call can be repeated
+	case h != nil && h.Effects != nil: // a response contains the effects, so a repeated call is harmless
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayDouble != "":
 		return consumer.Provider{Window: consumer.WindowAlways}

@@ -17,26 +17,27 @@ import (
 type Webhook struct {
 	// Listen is host:port, which several sources may share. Path belongs to this source.
 	Listen, Path string
-	// Scheme is the name of the scheme in the file; see Signed.
+	// Scheme is the name of the signature scheme in the policy; see Signed.
 	Scheme string
-	// HMAC is nil unless the scheme is hmac.
+	// HMAC configures the scheme hmac; nil for other schemes.
 	HMAC *webhook.HMACOptions
-	// Secrets are the secrets that the provider may sign with. Never print them.
+	// Secrets are the secrets that verify signatures. A signature made with any of the secrets is valid.
+	// Never print Secrets.
 	Secrets []string
-	// Tolerance is 0 if the policy has none.
+	// Tolerance is the maximum age of a signature; 0 if the policy sets none.
 	Tolerance time.Duration
 	Unsigned  webhook.Unsigned
 	MaxBody   int64
 	InHand    source.Bound
 	Wait      time.Duration
 	Repeats   time.Duration
-	// Connections limits the open connections at the address.
+	// Connections is the maximum number of open connections at the address.
 	Connections int
-	// TLS is nil if the policy has none. Only Cert and Key are used.
+	// TLS has the server's certificate in Cert and Key; nil without HTTPS.
 	TLS *TLS
 }
 
-// Signed returns the scheme. The error says which option of HMAC is missing.
+// Signed returns the signature scheme. If an option of HMAC is missing, the error names the option.
 func (w *Webhook) Signed() (webhook.Scheme, error) {
 	switch w.Scheme {
 	case "standard_webhooks":
@@ -72,7 +73,7 @@ func (w *Webhook) local() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// once reports whether the messages of the source cannot be read again.
+// once reports whether the source delivers each message only once: webhook requests cannot be read again.
 func (s *Source) once() bool { return s != nil && s.Webhook != nil }
 
 // Replay says whether a consumer's messages may be replayed.
@@ -82,11 +83,11 @@ type Replay struct {
 	Effects bool
 	// MaxAge is the maximum age of replayed messages; 0: no limit.
 	MaxAge time.Duration
-	// Looks: the endpoint itself checks whether effects are allowed.
+	// Looks reports whether the endpoint decides whether a replayed message may have effects.
 	Looks bool
 }
 
-// Oldest returns the earliest time at which a replayed message may have been sent; zero: any time.
+// Oldest returns the earliest timestamp that a replay accepts. The zero time means no limit.
 func (r *Replay) Oldest(now time.Time) time.Time {
 	if r.MaxAge == 0 {
 		return time.Time{}
@@ -94,7 +95,8 @@ func (r *Replay) Oldest(now time.Time) time.Time {
 	return now.Add(-r.MaxAge)
 }
 
-// MayReplay returns the rule that forbids a replay of the consumer; nil if none does.
+// MayReplay returns a fault that explains why the policy forbids a replay of the consumer; nil if a replay
+// is allowed.
 func (p *Policy) MayReplay(c *Consumer) *shape.Fault {
 	if c.Replay.Allowed {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ofKind is an effect of a kind, with what the kind needs beside it.
+// ofKind returns the edits for an effect of kind k, with the retention that some kinds require.
 func ofKind(k EffectKind) []string {
 	return inConsumer(fmt.Sprintf("effect: {kind: %s, says: it is done twice}", k), "retention: forever")
 }

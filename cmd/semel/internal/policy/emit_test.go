@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// reEmitting is a policy whose duplicates have intents sent again.
+// reEmitting is a policy whose consumer sends intents again for duplicates.
 const reEmitting = `version: 1
 stores:
   shop: {sqlite: {path: shop.db}}

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// encrypts adds a line to the base's store.
+// encrypts adds an encryption key to the store of base.
 func encrypts(line string) []string {
 	return []string{"sqlite: {path: shop.db}", "sqlite: {path: shop.db}\n    encryption: " + line}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// writing is a policy whose handlers, by type, write these intents.
+// writing is a policy whose handlers by type write the given intents.
 func writing(intents ...string) string {
 	types := ""
 	for i, n := range intents {

@@ -12,7 +12,7 @@ import (
 
 const fileSource = "file: {path: payments.jsonl, format: envelope}"
 
-// topic makes the source of the base one of Kafka, with further keys.
+// topic replaces the source of base with a Kafka source that has further keys.
 func topic(keys ...string) []string {
 	all := append([]string{`brokers: ["127.0.0.1:9092"]`, "topics: [payments]"}, keys...)
 	return []string{fileSource, "kafka:\n      " + strings.Join(all, "\n      ")}
@@ -20,12 +20,12 @@ func topic(keys ...string) []string {
 
 const spare = "  audit: {from: payments, store: shop, identity: {id: id}, handler: {sql: {statements: [select 1]}}}\n"
 
-// byPattern makes the source of the base one of topics by pattern.
+// byPattern replaces the source of base with a Kafka source that matches topics by pattern.
 func byPattern(pattern string) []string {
 	return []string{fileSource, `kafka: {brokers: "127.0.0.1:9092", topic_pattern: "` + pattern + `"}`}
 }
 
-// acceptedKafka are policies of a Kafka source without faults.
+// acceptedKafka returns valid policies with a Kafka source.
 func acceptedKafka() []policyCase {
 	return []policyCase{
 		{name: "Kafka", edits: topic()},
@@ -55,7 +55,7 @@ func acceptedKafka() []policyCase {
 	}
 }
 
-// refusedKafka are policies of a Kafka source with faults.
+// refusedKafka returns policies with a Kafka source and faults.
 func refusedKafka() []policyCase {
 	return append(refusedKafkaValues(), refusedKafkaCombinations()...)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// keyedPolicy is a consumer whose claims are leased keys in Redis.
+// keyedPolicy is a policy whose consumer keeps claims as leased keys in Redis.
 const keyedPolicy = `version: 1
 stores:
   keys:

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// This file has the table of a consumer's keys, in the order of the reference.
+// This file has the table of a consumer's keys. The reference lists keys in the table's order.
 
 func consumerShape() shape.Object[Consumer] {
 	var all []shape.Field[Consumer]
@@ -27,19 +27,19 @@ func consumerShape() shape.Object[Consumer] {
 
 func originKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
-		shape.Key(shape.Meta{Name: "from", Doc: "The name of its source. Required, except for a consumer that sends [intents](intents.md): with `strategy: lease` and without `from`, it sends the intents that other consumers write."},
+		shape.Key(shape.Meta{Name: "from", Doc: "The name of the consumer's source. Required, except for a consumer that sends [intents](intents.md): with `strategy: lease` and without `from`, the consumer sends the intents that other consumers write."},
 			shape.Word{What: "the name of a source"}, func(c *Consumer) *string { return &c.From }),
-		shape.Key(shape.Meta{Name: "store", Required: true, Doc: "The name of the store for its markers and effects, which commit in one transaction."},
+		shape.Key(shape.Meta{Name: "store", Required: true, Doc: "The name of the store for the consumer's markers and effects, which are written in one transaction."},
 			shape.Word{What: "the name of a store"}, func(c *Consumer) *string { return &c.Store }),
-		shape.Key(shape.Meta{Name: "type", Doc: "The selector of the message type, such as `header:event-type` or `body:/type`. Its value is the type that `filter`, `types` of a handler, endpoints and the inbox use. Without this key, or if the selector finds nothing in a message, the type is the attribute of CloudEvents (`ce-type`). A message whose type cannot be read ends as `malformed`. As a selector of an identity or fingerprint, `type` is always the attribute of CloudEvents."},
+		shape.Key(shape.Meta{Name: "type", Doc: "The selector of the message type, such as `header:event-type` or `body:/type`. The selected value is the type that `filter`, `types` of a handler, endpoints and the inbox use. Without this key, or if the selector finds nothing in a message, the type is the attribute of CloudEvents (`ce-type`). A message whose type cannot be read ends as `malformed`. As a selector of an identity or fingerprint, `type` is always the attribute of CloudEvents."},
 			selector(typeSelector), func(c *Consumer) *string { return &c.Type }),
-		shape.Key(shape.Meta{Name: "filter", Doc: "Selects this consumer's messages of a shared source; without it, all messages are this consumer's. Each key is a condition, and all must be met: `type` lists types (CloudEvents' attribute, or what the key `type` beside `filter` finds), `header:NAME` lists values of a header; the message must have one of the listed values. A message without a type does not meet a condition on `type`. The filter is applied before the identity is read."},
+		shape.Key(shape.Meta{Name: "filter", Doc: "Selects the messages of the source that this consumer processes; without `filter`, all messages. Each key is a condition, and a message must meet all conditions: `type` lists accepted types (CloudEvents' attribute, or the value that the key `type` beside `filter` selects), `header:NAME` lists accepted values of a header. A message without a type does not meet a condition on `type`. The filter is applied before the identity is read."},
 			filterShape{}, func(c *Consumer) *consumer.Filter { return &c.Filter }),
 		shape.Key(shape.Meta{Name: "on_filtered", Def: "skip", Doc: "How messages that `filter` excludes end. `skip`: acks and counts them, and writes nothing; `park` and `dead_letter` keep them with the reason `not for this consumer`."},
 			onFilteredWord(), func(c *Consumer) *consumer.OnFiltered { return &c.OnFiltered }),
-		shape.Key(shape.Meta{Name: "exclusive", Doc: "`true` refuses to start if the last start under this name had other handler types, until `semel consumers identity release`. Otherwise the log has a warning. Two services under one name lose messages, because each processes messages of the other."},
+		shape.Key(shape.Meta{Name: "exclusive", Doc: "`true` rejects a start if the last start under this name had other handler types, until an operator runs `semel consumers identity release`. Otherwise the log has a warning. Two services with the same name lose messages, because each processes messages of the other service."},
 			shape.Boolean{}, func(c *Consumer) *bool { return &c.Exclusive }),
-		shape.Key(shape.Meta{Name: "strategy", Def: "marker", Doc: "What makes the effect happen once."},
+		shape.Key(shape.Meta{Name: "strategy", Def: "marker", Doc: "The mechanism that makes the effect happen once."},
 			strategyShape(), func(c *Consumer) *Strategy { return &c.Strategy }),
 	}
 }
@@ -67,13 +67,13 @@ func endingKeys() []shape.Field[Consumer] {
 		shape.Key(shape.Meta{Name: "on_precondition", Def: "park", Doc: "How a message ends if a guarded statement changed no row and has no `otherwise`."},
 			endings(park(), deadLetter(), shape.Option[consumer.Action]{Word: "discard", Value: consumer.ActionDiscard}, shape.Option[consumer.Action]{Word: "retry", Value: consumer.ActionRetry}),
 			func(c *Consumer) *consumer.Action { return &c.OnPrecondition }),
-		shape.Key(shape.Meta{Name: "on_duplicate", Def: "skip", Doc: "What a duplicate causes in addition to its ack. `skip`: nothing. `re_emit`: the [intents](intents.md) that the first processing wrote are sent again under the same keys, at most once a minute each, and only while the other side remembers the key. See [results](results.md#sending-again). In Go, `OnDuplicate` receives the kept result."},
+		shape.Key(shape.Meta{Name: "on_duplicate", Def: "skip", Doc: "What a duplicate causes in addition to its ack. `skip`: nothing. `re_emit`: the [intents](intents.md) that the first processing wrote are sent again with the same keys. Each intent is sent at most once a minute, and only while the called system remembers the key. See [results](results.md#sending-again). In Go, `OnDuplicate` receives the kept result."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "skip", Value: false}, {Word: "re_emit", Value: true}}},
 			func(c *Consumer) *bool { return &c.ReEmitIntents }),
-		shape.Key(shape.Meta{Name: "on_parked", Doc: "What happens to messages behind a parked or waiting message. `skip`: they are processed, and a later retry is out of order. `block`: messages of the same key, or with `lanes: partition` of the same partition, wait in the store until it has ended or an operator unblocks them (`semel messages skip`). The default is `block` with `lanes: key`, a marker and no `version`, otherwise `skip`."},
+		shape.Key(shape.Meta{Name: "on_parked", Doc: "What happens to messages behind a parked or waiting message. `skip`: later messages are processed, and a later retry is out of order. `block`: later messages of the same key, or with `lanes: partition` of the same partition, wait in the store until the message has ended or an operator unblocks them (`semel messages skip`). The default is `block` with `lanes: key`, a marker and no `version`, otherwise `skip`."},
 			shape.Choice[consumer.OnParked]{Options: []shape.Option[consumer.OnParked]{{Word: "skip", Value: consumer.OnParkedSkip}, {Word: "block", Value: consumer.OnParkedBlock}}},
 			func(c *Consumer) *consumer.OnParked { return &c.OnParked }),
-		shape.Key(shape.Meta{Name: "on_failure", Def: "exit", Doc: "What `semel run` does if this consumer cannot start or ends with an error. `exit`: drains the other consumers and exits with a code other than 0. `continue`: keeps them running; at the start it waits at most 15 seconds for this consumer's database if the policy has other databases too. The log repeats the error every minute, and the consumer is not ready. A consumer that halts by its policy, or waits for its source, such as a missing topic, never ends the others."},
+		shape.Key(shape.Meta{Name: "on_failure", Def: "exit", Doc: "What `semel run` does if this consumer cannot start or ends with an error. `exit`: drains the other consumers and exits with a code other than 0. `continue`: keeps the other consumers running; the start waits at most 15 seconds for this consumer's database if the policy has other databases too. The log repeats the error every minute, and the consumer is not ready. A consumer that halts by its policy, or that waits for its source, such as a missing topic, never ends the other consumers."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "exit", Value: false}, {Word: "continue", Value: true}}}, func(c *Consumer) *bool { return &c.ContinueOnFailure }),
 		shape.Key(shape.Meta{Name: "on_store_down", Def: "pause", Doc: "What happens while the store is down. `pause`: nothing is fetched or acked. `apply`: calls are made without a key and counted as `without_key`; only with a Redis store and an `effect` of an idempotent kind. See [leased keys](leased-keys.md#while-redis-is-away)."},
 			shape.Choice[bool]{Options: []shape.Option[bool]{{Word: "pause", Value: false}, {Word: "apply", Value: true}}}, func(c *Consumer) *bool { return &c.FailOpen }),
@@ -100,7 +100,7 @@ func paceKeys() []shape.Field[Consumer] {
 			shape.Span{Least: time.Millisecond, Most: time.Hour}, func(c *Consumer) *time.Duration { return &c.MaxInMemoryWait }),
 		shape.Group(shape.Meta{Name: "max_unacked", Doc: "The limits for messages that are fetched and not acked."},
 			boundShape(), func(c *Consumer) *source.Bound { return &c.MaxUnacked }),
-		shape.Key(shape.Meta{Name: "max_body", Def: shape.ShowSize(consumer.Defaults().MaxBody), Doc: "The maximum size of a body. A longer body never reaches the store: its message ends as `on_bad_identity` says, with the reason `too large`, its first 64 KiB, and its length in the header `semel-length`. A limit of the source can only be smaller."},
+		shape.Key(shape.Meta{Name: "max_body", Def: shape.ShowSize(consumer.Defaults().MaxBody), Doc: "The maximum size of a body. A message with a longer body ends as `on_bad_identity` says, with the reason `too large`. The store gets only the first 64 KiB of the body, and the header `semel-length` has its length. A limit of the source can only be smaller."},
 			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
 		shape.Key(shape.Meta{Name: "drain", Def: legible.Span(consumer.Defaults().Drain), Doc: "How long a shutdown waits for running handlers."},
 			shape.Span{Least: time.Millisecond, Most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
@@ -111,14 +111,14 @@ func effectKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Key(shape.Meta{Name: "handler", Required: true, Doc: "How a message is processed."},
 			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
-		shape.Key(shape.Meta{Name: "effect", Doc: "The kind of the business effect. A strategy that does not protect it is rejected."},
+		shape.Key(shape.Meta{Name: "effect", Doc: "The kind of the business effect. A strategy that does not protect this kind is rejected."},
 			shape.Optional[Effect](effectShape()), func(c *Consumer) **Effect { return &c.Effect }),
 		shape.Group(shape.Meta{Name: "replay", Doc: "Whether messages may be replayed (`semel replay`), and whether a replay may have external effects. See [replay](replay.md)."},
 			replayShape(), func(c *Consumer) *Replay { return &c.Replay }),
 	}
 }
 
-// laterKeys are known but not yet available.
+// laterKeys returns planned keys. The parser rejects planned keys with a message that says so.
 func laterKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Later[Consumer]("lease", "The options of leased keys."),
@@ -141,7 +141,7 @@ func deadLetter() shape.Option[consumer.Action] {
 	return shape.Option[consumer.Action]{Word: "dead_letter", Value: consumer.ActionDeadLetter}
 }
 
-// endings returns a choice of results for a message.
+// endings describes a key whose value is one of several results of a message.
 func endings(options ...shape.Option[consumer.Action]) shape.Choice[consumer.Action] {
 	return shape.Choice[consumer.Action]{Options: options}
 }
@@ -158,11 +158,11 @@ func retryShape() shape.Object[consumer.RetryPolicy] {
 			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Action { return &r.OnExhausted }),
 		shape.Group(shape.Meta{Name: "budget", Doc: "The budget for retries of all messages, which prevents retry storms. Unused budget is kept for up to a minute of `per_second`. A retry beyond the budget waits; waiting does not count as an attempt. Each process has its own budget."},
 			budgetShape(), func(r *consumer.RetryPolicy) *consumer.RetryBudget { return &r.Budget }),
-		shape.Key(shape.Meta{Name: "serial_after", Def: fmt.Sprint(consumer.Defaults().Retry.SerialAfter), Doc: "The number of failed attempts in a row, of any messages, after which only one message is tried at a time, at most `budget.per_second`, until one succeeds. Permanent failures do not count."},
+		shape.Key(shape.Meta{Name: "serial_after", Def: fmt.Sprint(consumer.Defaults().Retry.SerialAfter), Doc: "The number of consecutive failed attempts, of any messages, after which only one message is tried at a time, at most `budget.per_second`, until a message succeeds. Permanent failures do not count."},
 			shape.Count{Least: 1, Most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.SerialAfter }),
-		shape.Key(shape.Meta{Name: "breaker_threshold", Doc: "The number of messages in a row that fail for good (a permanent failure, a failed precondition, the last attempt) after which the circuit breaker opens. While it is open, nothing is fetched, the consumer is not ready, and one message is tried at a time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile wait, for `max_attempts` and at least 5 attempts. By default the breaker opens after 20, and only if nothing has succeeded since the start, so one bad producer cannot stop a working consumer. See [when everything fails](inbox.md#when-everything-fails)."},
+		shape.Key(shape.Meta{Name: "breaker_threshold", Doc: "The number of consecutive messages that fail for good (a permanent failure, a failed precondition, the last attempt) after which the circuit breaker opens. While the breaker is open, the consumer fetches nothing and is not ready. The consumer tries one message at a time, after waits of 1 s up to 1 min, until a message succeeds. A message that fails while the breaker is open waits, for `max_attempts` and at least 5 attempts. By default the breaker opens after 20 messages, and only if no message has succeeded since the start, so one bad producer cannot stop a working consumer. See [when everything fails](inbox.md#when-everything-fails)."},
 			shape.Count{Least: 1, Most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.BreakerThreshold }),
-		shape.Key(shape.Meta{Name: "disable_breaker", Def: "false", Doc: "`true` keeps the circuit breaker closed, also at the start: every message that fails for good ends as the policy says, by default parked."},
+		shape.Key(shape.Meta{Name: "disable_breaker", Def: "false", Doc: "`true` keeps the circuit breaker closed, also at the start: every message that fails for good ends as the policy says, and is parked by default."},
 			shape.Boolean{}, func(r *consumer.RetryPolicy) *bool { return &r.DisableBreaker }),
 	}}
 }

@@ -23,9 +23,9 @@ func handlerShape() shape.Object[Handler] {
 				shape.Optional[SQL](sqlShape()), func(h *Handler) **SQL { return &h.SQL }),
 			shape.Key(shape.Meta{Name: "types", Doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may include a schema version: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends by `retry.on_exhausted` with the reason `unknown type`, without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
-			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](http-handlers.md)."},
+			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint, in any language, that Semel calls for each message; with `strategy: lease`. See [HTTP handlers](http-handlers.md)."},
 				shape.Optional[HTTP](httpShape()), func(h *Handler) **HTTP { return &h.HTTP }),
-			shape.Key(shape.Meta{Name: "kafka", Doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](kafka-publishing.md)."},
+			shape.Key(shape.Meta{Name: "kafka", Doc: "A Kafka topic to which Semel publishes each message; with `strategy: lease`. See [publishing](kafka-publishing.md)."},
 				shape.Optional[Publish](publishShape()), func(h *Handler) **Publish { return &h.Kafka }),
 			shape.Later[Handler]("go", "A handler that a Go program registers."),
 		}}
@@ -37,7 +37,7 @@ func sqlShape() shape.Object[SQL] {
 			typedParamsShape{}, func(s *SQL) *[]Param { return &s.Params }),
 		shape.Key(shape.Meta{Name: "statements", Doc: "The statements, in order. Either `statements` or `steps` is required."},
 			shape.List[Statement]{Item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
-		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the same transaction and sent afterwards by the consumer that each names. See [intents](intents.md)."},
+		shape.Key(shape.Meta{Name: "intents", Doc: "Intents: requests to other systems, written in the same transaction and sent afterwards by the consumer in `to`. See [intents](intents.md)."},
 			shape.List[SQLIntent]{Item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
 		shape.Key(shape.Meta{Name: "steps", Doc: "Instead of `statements`: steps that run one after another, each once and in its own transaction; with `strategy: inbox` and `ack: after_receipt`. See [steps](steps.md#in-a-policy)."},
 			shape.List[SQLStep]{Item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
@@ -59,7 +59,7 @@ func statementShape() statementObject {
 		}}}
 }
 
-// upsertShape describes a statement that keeps the newest version of a row.
+// upsertShape describes an upsert, which updates a row only if the message has a newer version.
 func upsertShape() shape.Object[upsert.Newer] {
 	columns := func() shape.List[string] { return shape.List[string]{Item: shape.Word{What: "the name of a column"}} }
 	return shape.Object[upsert.Newer]{Fields: []shape.Field[upsert.Newer]{
@@ -74,7 +74,8 @@ func upsertShape() shape.Object[upsert.Newer] {
 	}}
 }
 
-// statementObject describes a statement with options, whose text is given or generated from an upsert.
+// statementObject describes a statement with options. The policy gives the SQL text or an upsert, from which
+// Semel generates the text.
 type statementObject struct{ shape.Object[Statement] }
 
 func (s statementObject) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
@@ -160,7 +161,7 @@ func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
 	})
 }
 
-// readParams reads a mapping of parameter names to values, each read by one.
+// readParams reads a mapping of parameter names to values. The function one reads each value.
 func readParams[P any](d *shape.Decoder, p shape.Place, words string, one func(name string, at shape.Place) (P, bool)) (all []P, ok bool) {
 	if p.Value().Kind != yaml.MappingNode {
 		d.WrongType(p, words)
@@ -192,7 +193,7 @@ func (paramsShape) Schema() shape.Schema {
 
 // SQLStep is a step of an SQL handler, with its own transaction.
 type SQLStep struct {
-	// Name identifies the step in the message's row after it is done.
+	// Name identifies the step. The message's row lists the names of completed steps.
 	Name string
 	// Statements run in this order in the step's transaction.
 	Statements []Statement
@@ -228,7 +229,7 @@ func effectsShape() shape.Object[HTTPEffects] {
 		shape.Key(shape.Meta{Name: "statements", Doc: "The statements that a response may name, by name. They run in the transaction that completes the message, in the order of the response, once for each mention."},
 			shape.Named[AnswerStatement]{What: "statement", Item: answerStatementShape(), Set: func(s *AnswerStatement, name string) { s.Name = name }},
 			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
-		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that a response may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
+		shape.Key(shape.Meta{Name: "intents", Doc: "The consumers that send the [intents](intents.md) of a response; each consumer is without `from` and on the same store. The intents are written in the same transaction."},
 			shape.List[string]{Item: shape.Word{What: "the name of a consumer"}, Single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
 	}}
 }
@@ -293,17 +294,19 @@ func (s answerParamsShape) Schema() shape.Schema {
 
 // SQLIntent is an intent that an SQL handler writes.
 type SQLIntent struct {
-	// To is the name of a consumer of the policy that sends intents.
+	// To is the name of the consumer that sends the intent. That consumer is in the same policy and has no
+	// source.
 	To, Purpose, Type string
-	// Recipient and Key are selectors; empty for none.
+	// Recipient and Key are selectors; empty if the policy sets none.
 	Recipient, Key string
-	// Body has the members of its body, in the file's order; empty: the body of the message.
+	// Body lists the members of the intent's body, in the file's order. If Body is empty, the intent has the
+	// body of the message.
 	Body []Param
 }
 
 func intentShape() shape.Object[SQLIntent] {
 	return shape.Object[SQLIntent]{Fields: []shape.Field[SQLIntent]{
-		shape.Key(shape.Meta{Name: "to", Required: true, Doc: "The consumer that sends it: one without `from`, on the same store. See [intents](intents.md)."},
+		shape.Key(shape.Meta{Name: "to", Required: true, Doc: "The consumer that sends the intent: a consumer without `from`, on the same store. See [intents](intents.md)."},
 			shape.Word{What: "the name of a consumer"}, func(n *SQLIntent) *string { return &n.To }),
 		shape.Key(shape.Meta{Name: "purpose", Required: true, Doc: "The purpose, such as `confirmation`. Message, purpose and recipient form the id and the idempotency key."},
 			shape.Word{What: "a word"}, func(n *SQLIntent) *string { return &n.Purpose }),
@@ -311,7 +314,7 @@ func intentShape() shape.Object[SQLIntent] {
 			shape.Word{What: "a type"}, func(n *SQLIntent) *string { return &n.Type }),
 		shape.Key(shape.Meta{Name: "recipient", Doc: "The selector of the recipient. It is also the routing key."},
 			selector(nil), func(n *SQLIntent) *string { return &n.Recipient }),
-		shape.Key(shape.Meta{Name: "key", Doc: "The selector of the `Idempotency-Key`, if the endpoint expects a number of yours. Default: Semel's own key."},
+		shape.Key(shape.Meta{Name: "key", Doc: "The selector of the `Idempotency-Key`, if the endpoint expects a number from your message. Default: Semel's own key."},
 			selector(nil), func(n *SQLIntent) *string { return &n.Key }),
 		shape.Key(shape.Meta{Name: "body", Doc: "The members of a JSON object, as selectors. If a value is missing, the message ends as `missing parameter`; with `?` after the selector the value is null. Default: the body of the message."},
 			paramsShape{}, func(n *SQLIntent) *[]Param { return &n.Body }),
@@ -353,7 +356,8 @@ func (s typesShape) Read(d *shape.Decoder, p shape.Place) ([]TypedHandler, bool)
 	return all, ok
 }
 
-// typePath returns the path of a type below types. It is quoted because types contain points.
+// typePath returns the path of a type below the key types. The type is quoted because types can contain
+// dots.
 func typePath(name string) string { return fmt.Sprintf("[%q]", name) }
 
 func badType(name string) string {

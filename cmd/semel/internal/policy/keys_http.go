@@ -20,7 +20,7 @@ import (
 
 func httpShape() shape.Object[HTTP] {
 	return shape.Object[HTTP]{Fields: []shape.Field[HTTP]{
-		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST to it. Semel trusts it. A user in the URL is rejected, because credentials belong into `headers`."},
+		shape.Key(shape.Meta{Name: "url", Required: true, Doc: "The endpoint, as `https://host/path`. Every message is a POST request to the endpoint. Semel trusts the endpoint. A user in the URL is rejected, because credentials belong into `headers`."},
 			shape.Word{What: "a URL, as https://host/path", Pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^@\s]+$`, Check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
 		shape.Key(shape.Meta{Name: "headers", Doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Headers that Semel sets, headers of the connection, and credentials in plain text are rejected."},
 			headersShape{}, func(h *HTTP) *[]HTTPHeader { return &h.Headers }),
@@ -34,9 +34,9 @@ func httpShape() shape.Object[HTTP] {
 			shape.Word{What: "a sentence"}, func(h *HTTP) *string { return &h.MayBeLost }),
 		shape.Key(shape.Meta{Name: "timeout", Def: "10s", Doc: "The maximum time of one call, until the end of the response. It must be shorter than `inbox.lease`, so that the call has ended before another process may repeat it, and at most `timeout` of the consumer."},
 			shape.Span{Least: 10 * time.Millisecond, Most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
-		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The maximum wait that a response may request with Retry-After; longer waits are shortened to it. Messages with a wait longer than `max_in_memory_wait` wait in the store."},
+		shape.Key(shape.Meta{Name: "max_retry_after", Def: "1h", Doc: "The maximum wait that a response may request with Retry-After; a longer wait is shortened to this maximum. Messages with a wait longer than `max_in_memory_wait` wait in the store."},
 			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
-		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "How long the endpoint remembers an `Idempotency-Key` after the first call for a message, by the store's clock: a duration, `forever`, or `none` if it does not support keys. Within this time, less one `timeout` of the consumer, a call with an unknown outcome is repeated with the same key. Later it is not repeated: the message is parked as `outcome unknown` until an operator records the outcome with `semel messages resolve`."},
+		shape.Key(shape.Meta{Name: "window", Def: legible.Span(consumer.Defaults().Provider.Window), Doc: "How long the endpoint remembers an `Idempotency-Key` after the first call for a message, by the store's clock: a duration, `forever`, or `none` if the endpoint does not support keys. Within this time, less one `timeout` of the consumer, a call with an unknown outcome is repeated with the same key. Later the call is not repeated: the message is parked as `outcome unknown` until an operator records the outcome with `semel messages resolve`."},
 			windowShape{}, func(h *HTTP) *time.Duration { return &h.Window }),
 		shape.Key(shape.Meta{Name: "sign", Doc: "Signs each request according to [Standard Webhooks](https://www.standardwebhooks.com), with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature covers the key, the time and the body, and no other header."},
 			shape.Optional[Sign](signShape()), func(h *HTTP) **Sign { return &h.Sign }),
@@ -44,7 +44,7 @@ func httpShape() shape.Object[HTTP] {
 			shape.Optional[TLS](httpTLSShape()), func(h *HTTP) **TLS { return &h.TLS }),
 		shape.Key(shape.Meta{Name: "effects", Doc: "The effects that a response may request in the consumer's store. They happen once, in the transaction that completes the message, even if the call is repeated. See [effects in the answer](#effects-in-the-answer)."},
 			shape.Optional[HTTPEffects](effectsShape()), func(h *HTTP) **HTTPEffects { return &h.Effects }),
-		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: the only effects are those in its response. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](http-handlers.md#an-endpoint-that-only-answers)."},
+		shape.Key(shape.Meta{Name: "pure", Doc: "`true` declares that the endpoint changes nothing: all effects are in its responses. Then calls may be repeated and need no claim. Requires `strategy: marker` and `effects`. Nothing is written before a call, and the responses of many messages share a transaction. See [an endpoint that only answers](http-handlers.md#an-endpoint-that-only-answers)."},
 			shape.Boolean{}, func(h *HTTP) *bool { return &h.Pure }),
 		shape.Key(shape.Meta{Name: "connections", Doc: "With `pure: true`: the maximum number of concurrent calls, each on its own connection. Default: `workers`. With fewer connections than workers, the other workers read markers and commit while the endpoint is busy, so the endpoint is never overloaded and never waits for the store."},
 			shape.Count{Least: 1, Most: 1024}, func(h *HTTP) *int { return &h.Connections }),
@@ -60,7 +60,7 @@ func signShape() shape.Object[Sign] {
 
 func httpTLSShape() shape.Object[TLS] { return shape.Object[TLS]{Fields: tlsFiles()} }
 
-// windowShape describes how long an endpoint knows keys.
+// windowShape describes how long an endpoint remembers idempotency keys.
 type windowShape struct{ shape.Leaf }
 
 func (s windowShape) Read(d *shape.Decoder, p shape.Place) (time.Duration, bool) {
@@ -84,8 +84,8 @@ func (windowShape) span() shape.Span { return shape.Span{Least: time.Second, Mos
 
 func (s windowShape) Words() string { return forever + ", none, or " + s.span().Words() }
 
-// badEndpoint returns the fault of a URL. badEndpoint does not quote the URL, which may contain
-// a secret.
+// badEndpoint returns the reason why a URL is invalid, and a remedy. The texts do not quote the URL, which
+// may contain a secret.
 func badEndpoint(s string) (reason, remedy string) {
 	const form = "write https://host/path, or http://host:port/path"
 	u, err := url.Parse(s)
@@ -155,7 +155,7 @@ func (s headersShape) Read(d *shape.Decoder, p shape.Place) ([]HTTPHeader, bool)
 	return all, d.Found() == before
 }
 
-// isCredential reports whether a header with this name contains a secret.
+// isCredential reports whether a header with this name probably contains a secret.
 func isCredential(name string) bool {
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"},
@@ -177,28 +177,31 @@ func (s windowShape) Schema() shape.Schema {
 type HTTP struct {
 	// URL is the URL of the endpoint. Its query may contain a secret: never print it.
 	URL string
-	// Headers are sent with each request, in the file's order. Values may be secret.
+	// Headers are sent with each request, in the file's order. Values can be secret.
 	Headers []HTTPHeader
 	// Pass are the names of message headers that are copied to the request.
 	Pass []string
-	// NoKey sends no idempotency key. Then either MayDouble or MayBeLost has a reason in the author's words.
+	// NoKey sends requests without an idempotency key. MayDouble or MayBeLost is then set to the user's
+	// reason why an unknown outcome is acceptable.
 	NoKey                bool
 	MayDouble, MayBeLost string
 	// Timeout limits one call.
 	Timeout time.Duration
-	// MaxRetryAfter is the longest wait that a response may request.
+	// MaxRetryAfter is the maximum wait that a Retry-After header of the endpoint may request.
 	MaxRetryAfter time.Duration
-	// Window is how long the endpoint remembers a key, or consumer.WindowAlways or consumer.WindowNever.
+	// Window is how long the endpoint remembers an idempotency key. WindowAlways and WindowNever of package
+	// consumer are valid too.
 	Window time.Duration
 	// Sign is nil if requests are not signed.
 	Sign *Sign
 	// TLS is nil if the policy has none.
 	TLS *TLS
-	// Effects is nil if responses have no effects.
+	// Effects are the statements and intents that a response may request; nil if responses have no effects.
 	Effects *HTTPEffects
-	// Pure: the endpoint changes nothing; the only effects are those in its responses.
+	// Pure declares that the endpoint changes nothing. All effects are then in the endpoint's responses.
 	Pure bool
-	// Connections is the maximum number of concurrent calls; default: the consumer's workers.
+	// Connections is the maximum number of concurrent calls. The default is the consumer's number of
+	// workers.
 	Connections int
 }
 
@@ -206,7 +209,7 @@ type HTTP struct {
 type HTTPEffects struct {
 	// Statements are the statements that a response may name, in the file's order.
 	Statements []*AnswerStatement
-	// Intents are the consumers that a response may write intents for.
+	// Intents are the names of the consumers that send the intents of a response.
 	Intents []string
 }
 
@@ -214,7 +217,7 @@ type HTTPEffects struct {
 type AnswerStatement struct {
 	Name, SQL string
 	Params    []AnswerParam
-	// Rows and Otherwise are as in Statement.
+	// Rows and Otherwise have the same meaning as in Statement.
 	Rows      *int64
 	Otherwise string
 }
@@ -222,7 +225,7 @@ type AnswerStatement struct {
 // AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// local reports whether calls stay on this host.
+// local reports whether the endpoint is on this host.
 func (h *HTTP) local() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
@@ -233,7 +236,7 @@ type HTTPHeader struct{ Name, Value string }
 
 // Sign configures the signatures of requests.
 type Sign struct {
-	// Secrets make one signature each.
+	// Secrets sign each request. Each secret adds one signature.
 	Secrets []string
 }
 
@@ -258,22 +261,22 @@ func publishShape() shape.Object[Publish] {
 
 // Publish is a handler that publishes each message to Kafka.
 type Publish struct {
-	// Brokers are host:port.
+	// Brokers are the addresses of brokers, as host:port.
 	Brokers []string
-	// Topic is where messages go, unless their TopicHeader names one of Topics. It or
-	// TopicHeader is set.
+	// Topic is the destination of messages. A message header with the name TopicHeader can select one of
+	// Topics instead. The policy sets Topic, TopicHeader or both.
 	Topic, TopicHeader string
 	Topics             []string
-	// Timeout is how long one call waits for the brokers.
+	// Timeout is the maximum duration of one call to the brokers.
 	Timeout time.Duration
 	// ClientID is the client id in requests to the brokers.
 	ClientID string
-	// TLS and SASL are nil where the policy names none.
+	// TLS and SASL are nil if the policy sets none.
 	TLS  *TLS
 	SASL *SASL
 }
 
-// destinations are the topics that can be published to, by the key that names them.
+// destinations returns the topics that the given key lists: the key topic or the key topics.
 func (p *Publish) destinations(key string) []string {
 	if key == "topic" {
 		return slices.DeleteFunc([]string{p.Topic}, func(t string) bool { return t == "" })
@@ -281,11 +284,11 @@ func (p *Publish) destinations(key string) []string {
 	return p.Topics
 }
 
-// outside is the part of a policy that calls another system.
+// outside describes the part of a handler that calls another system.
 type outside struct {
-	// at is the path of the key below the consumer.
+	// at is the path of the handler's key, relative to the consumer.
 	at string
-	// timeout is the timeout of one call.
+	// timeout is the maximum duration of one call.
 	timeout time.Duration
 }
 
@@ -300,8 +303,8 @@ func (h *Handler) outside() *outside {
 	return nil
 }
 
-// provider returns for how long the called system remembers idempotency keys; the zero value if the
-// handler does not call over HTTP.
+// provider returns how long the called system remembers idempotency keys. provider returns the zero value
+// for handlers that do not use HTTP.
 func (h *HTTP) provider() consumer.Provider {
 	if h == nil {
 		return consumer.Provider{}

@@ -72,7 +72,7 @@ func identityShape() shape.Object[Identity] {
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
 		shape.Key(shape.Meta{Name: "trusted", Def: "false", Doc: "`true` accepts an `id` whose name suggests that it differs between copies or is shared by messages, such as `header:x-attempt-id` or `header:date`, because the producer sets it once for each message."},
 			shape.Boolean{}, func(i *Identity) *bool { return &i.Trusted }),
-		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. Messages get a marker under both, and are new only if both are new. Required if the identity differs from the recorded one. Remove it when old messages no longer arrive, after `semel consumers identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
+		shape.Key(shape.Meta{Name: "previous", Doc: "The previous identity, during a change. A message gets a marker under both identities, and is new only if both identities are new. Required if the identity differs from the recorded identity. Remove this key when old messages no longer arrive, after `semel consumers identity retire`. Not with `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
 			shape.Optional[PreviousIdentity](previousShape()), func(i *Identity) **PreviousIdentity { return &i.Previous }),
 		shape.Later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}
@@ -132,7 +132,7 @@ func versionShape() shape.Object[Version] {
 			words("park"), func(v *Version) *string { return &v.onGap }),
 		shape.Key(shape.Meta{Name: "gap_deadline", Def: legible.Span(versions.DefaultGap), Doc: "How long a version waits in the inbox for its predecessor. Then it is parked as `gap`; if the predecessor still arrives, the version is processed."},
 			shape.Span{Least: time.Second, Most: 365 * shape.Day}, func(v *Version) *time.Duration { return &v.GapDeadline }),
-		shape.Key(shape.Meta{Name: "gap_cap", Doc: "How far ahead of the stream's next version a version may wait; default unlimited. A version further ahead is parked as `gap` at once, and is still processed when its turn comes."},
+		shape.Key(shape.Meta{Name: "gap_cap", Doc: "How far ahead of the stream's next version a version may wait; default unlimited. A version further ahead is parked as `gap` immediately. If the missing versions arrive later, the parked version is still processed."},
 			shape.Count64{Count: shape.Count{Least: 1, Most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),
 		shape.Key(shape.Meta{Name: "missing", Def: "park", Doc: "How a message ends that has no stream, no version, or a version that is not a whole number from 1."},
 			endings(park(), deadLetter(), halt()), func(v *Version) *consumer.Action { return &v.Missing }),
@@ -142,7 +142,7 @@ func versionShape() shape.Object[Version] {
 // beginShape reads the key begin: a version number, or the word first_seen.
 type beginShape struct{ shape.Leaf }
 
-// firstSeen is the word for streams that start with the first version that arrives.
+// firstSeen is the value of begin for streams that start with the first version that arrives.
 const firstSeen = "first_seen"
 
 func (s beginShape) Read(d *shape.Decoder, p shape.Place) (VersionStart, bool) {

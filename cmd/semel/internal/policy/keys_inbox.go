@@ -18,7 +18,7 @@ func inboxKeys() []shape.Field[Consumer] {
 			shape.Choice[bool]{Options: []shape.Option[bool]{
 				{Word: "after_effect", Value: false}, {Word: "after_receipt", Value: true}}},
 			func(c *Consumer) *bool { return &c.AckOnReceipt }),
-		shape.Group(shape.Meta{Name: "inbox", Doc: "How waiting messages in the store are processed: received ones, and those that wait longer than `max_in_memory_wait`. Each process claims some of them."},
+		shape.Group(shape.Meta{Name: "inbox", Doc: "How messages that wait in the store are processed: received messages, and messages that wait longer than `max_in_memory_wait`. Each process claims some of these messages."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
 		shape.Group(shape.Meta{Name: "alerts", Doc: "Thresholds for alerts. `semel generate alerts` prints them as Prometheus rules; see [alerts](alerts.md)."},
 			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
@@ -36,20 +36,21 @@ func inboxShape() shape.Object[consumer.InboxPolicy] {
 	}}
 }
 
-// Alerts are a consumer's own thresholds for alerts, instead of the default ones.
+// Alerts are the alert thresholds of one consumer. They replace the default thresholds.
 type Alerts struct {
-	// PendingAge is the maximum age of waiting messages; 0: the default.
+	// PendingAge is the maximum age of waiting messages; 0 means the default.
 	PendingAge time.Duration
-	// Parked is the number of parked messages that fires the alert; 0: the default.
+	// Parked is the number of parked messages at which the alert fires; 0 means the default.
 	Parked int
-	// DuplicateSpike also fires the alert if most of a few deliveries are duplicates.
+	// DuplicateSpike lets the duplicate alert also fire for small numbers of deliveries, if most of the
+	// deliveries are duplicates.
 	DuplicateSpike bool
 }
 
-// Any reports whether any threshold is set.
+// Any reports whether the policy sets a threshold for the consumer.
 func (a Alerts) Any() bool { return a != Alerts{} }
 
-// Unserved reports whether the consumer has alerts but runs do not serve the metrics for them.
+// Unserved reports whether the consumer has alerts although `semel run` serves no metrics.
 func (p *Policy) Unserved(c *Consumer) bool { return c.Alerts.Any() && p.Listen.Address == "" }
 
 func alertsShape() shape.Object[Alerts] {
@@ -65,7 +66,7 @@ func alertsShape() shape.Object[Alerts] {
 
 func retentionKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
-		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Parked and unfinished messages stay. It must not be shorter than a copy can be late; see [retention](retention.md)."},
+		shape.Key(shape.Meta{Name: "retention", Def: "forever", Doc: "How long markers are kept after their messages have ended: a duration, or `forever`. Markers of parked and unfinished messages stay. The retention must not be shorter than the maximum delay of a copy; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
 		shape.Key(shape.Meta{Name: "on_expired", Def: "park", Doc: "How a message without a marker ends if it is older than `retention`, so that it may have been applied before."},
 			endings(park(), deadLetter(), halt(), shape.Option[consumer.Action]{Word: "discard", Value: consumer.ActionDiscard}),
@@ -81,7 +82,7 @@ func retentionShape() shape.Object[consumer.RetentionPolicy] {
 				keepShape{}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Keep }),
 			shape.Key(shape.Meta{Name: "bodies", Doc: "The time after which bodies of completed and discarded messages are removed; their markers stay."},
 				shape.Span{Least: time.Minute, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
-			shape.Key(shape.Meta{Name: "delay", Doc: "How late a producer, or a system between it and the broker, may send a copy. It is added to the retention of the broker."},
+			shape.Key(shape.Meta{Name: "delay", Doc: "How late a producer, or a system between producer and broker, may send a copy. The delay is added to the retention of the broker."},
 				shape.Span{Least: 0, Most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
 			shape.Key(shape.Meta{Name: "id_time", Def: "none", Doc: "The kind of ids that contain a time, from which the age of a message is computed: `uuidv7`, `ulid` or `snowflake`. Without it, or for other ids, the age comes from the time of the record, or from the `time` of the event. A message without any time ends by `on_expired`."},
 				shape.Choice[identity.IDTime]{Options: []shape.Option[identity.IDTime]{
@@ -95,13 +96,13 @@ func retentionShape() shape.Object[consumer.RetentionPolicy] {
 		}}
 }
 
-// longestKeep is the longest retention other than forever.
+// longestKeep is the maximum retention, except forever.
 const longestKeep = 100 * 365 * shape.Day
 
-// forever is the word for an unlimited retention.
+// forever is the policy's word for unlimited retention.
 const forever = "forever"
 
-// keepShape describes how long something is kept; 0 is forever.
+// keepShape describes a retention. The value forever is read as 0.
 type keepShape struct{ shape.Leaf }
 
 func (s keepShape) Read(d *shape.Decoder, p shape.Place) (time.Duration, bool) {
@@ -149,7 +150,7 @@ func effectShape() shape.Object[Effect] {
 	return shape.Object[Effect]{Fields: []shape.Field[Effect]{
 		shape.Key(shape.Meta{Name: "kind", Required: true, Doc: "The kind of the effect. See [effects](#effects)."},
 			effectKindWord(), func(e *Effect) *EffectKind { return &e.Kind }),
-		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "What a second effect would do, in a sentence for operators who decide whether a message may be processed again."},
+		shape.Key(shape.Meta{Name: "says", Required: true, Doc: "The consequence of a second effect, in one sentence for operators who decide whether to process a message again."},
 			shape.Word{What: "a sentence"}, func(e *Effect) *string { return &e.Says }),
 	}}
 }
@@ -165,7 +166,7 @@ func effectKindWord() shape.Choice[EffectKind] {
 // Effect is the declared effect of a consumer.
 type Effect struct {
 	Kind EffectKind
-	// Says is a sentence for operators who decide whether the effect may happen again.
+	// Says describes the effect for operators who must decide whether the effect may happen again.
 	Says string
 }
 
@@ -184,22 +185,22 @@ const (
 	External   EffectKind = "external"
 )
 
-// effectKind is the knowledge about a kind of effect. Rules use it, and the table in docs/reference/policy is generated from
-// it.
+// effectKind describes a kind of effect. Rules use the table of kinds, and a test generates the table in
+// docs/reference/policy from it.
 type effectKind struct {
 	kind EffectKind
-	// is describes the kind.
+	// is is a short definition of the kind.
 	is string
-	// refused has the guards that do not protect this kind, each with the reason.
+	// refused maps each guard that does not protect this kind to the reason.
 	refused map[guard]string
-	// stated: the retention must be written in the policy.
+	// stated requires that the policy sets the retention explicitly.
 	stated bool
 }
 
-// elsewhere is the reason why no transaction protects external effects.
+// elsewhere is the reason why a transaction cannot protect external effects.
 const elsewhere = "an external effect is not part of a transaction, and happens each time its handler runs"
 
-// guard is a mechanism that makes an effect happen once. A strategy has one or two.
+// guard is a mechanism that makes an effect happen once. A strategy has one or two guards.
 type guard string
 
 const (
@@ -207,11 +208,12 @@ const (
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
-	// byAnswer: the call may be repeated, but the effects in its response happen once.
+	// byAnswer protects the effects in a response. The call itself may be repeated.
 	byAnswer guard = "`effects` in a response"
 )
 
-// guard returns the guard that counts. A constraint in addition to a marker is a second guard.
+// guard returns the consumer's main guard. If the consumer has a marker and a unique constraint, the marker
+// is the main guard.
 func (c *Consumer) guard() guard {
 	s := c.Strategy
 	switch {
@@ -252,7 +254,7 @@ func effectKinds() []effectKind {
 	}
 }
 
-// known returns the knowledge about the effect's kind; false if no kind is declared.
+// known returns the description of the effect's kind. known returns false if the policy declares no effect.
 func (e *Effect) known() (effectKind, bool) {
 	if e != nil {
 		for _, k := range effectKinds() {

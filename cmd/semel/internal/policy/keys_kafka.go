@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// This file has the tables of a Kafka source, and of dead letters.
+// This file has the tables of Kafka sources and dead letters.
 
 func kafkaShape() shape.Object[Kafka] {
 	var all []shape.Field[Kafka]
@@ -64,7 +64,7 @@ func recordKeys() []shape.Field[Kafka] {
 		shape.Key(shape.Meta{Name: "format", Def: "records", Doc: "The format of records. `records`: key, headers and value unchanged, with CloudEvents in binary mode recognised by `ce_` headers; `cloudevents`: also the structured mode, recognised by its content type."},
 			shape.Choice[kafka.Format]{Options: []shape.Option[kafka.Format]{{Word: "records", Value: kafka.Records}, {Word: "cloudevents", Value: kafka.CloudEvents}}},
 			func(k *Kafka) *kafka.Format { return &k.Format }),
-		shape.Key(shape.Meta{Name: "max_record", Def: "16MiB", Doc: "The maximum size of a value. A longer one is parked as `too large`. At most the `max_body` of the consumers."},
+		shape.Key(shape.Meta{Name: "max_record", Def: "16MiB", Doc: "The maximum size of a value. A record with a longer value is parked as `too large`. At most the `max_body` of the consumers."},
 			shape.Size{Least: 64 << 10, Most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxRecord }),
 		shape.Key(shape.Meta{Name: "max_batch", Doc: "The maximum size of a decompressed record batch; default 32 MiB, or more if `max_record` needs it. A larger batch stops its partition, and the log explains how to continue."},
 			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(k *Kafka) *int64 { return &k.MaxBatch }),
@@ -75,7 +75,7 @@ func recordKeys() []shape.Field[Kafka] {
 	}
 }
 
-// securityKeys are the keys for connections to brokers.
+// securityKeys returns the keys for encryption and authentication of broker connections.
 func securityKeys[T any](tls func(*T) **TLS, sasl func(*T) **SASL) []shape.Field[T] {
 	return []shape.Field[T]{
 		shape.Key(shape.Meta{Name: "tls", Def: "false", Doc: "Encrypts every connection: `true` with the certificate authorities of the system, or a mapping."},
@@ -85,7 +85,7 @@ func securityKeys[T any](tls func(*T) **TLS, sasl func(*T) **SASL) []shape.Field
 	}
 }
 
-// startShape describes a word, a time or a group.
+// startShape describes where a new group starts: a word, a time, or the offsets of another group.
 func startShape() shape.Object[kafka.Start] {
 	return shape.Object[kafka.Start]{
 		Short: shape.Choice[kafka.Start]{Options: []shape.Option[kafka.Start]{
@@ -108,7 +108,7 @@ func tlsShape() shape.Object[TLS] {
 			shape.Word{What: "a host name"}, func(t *TLS) *string { return &t.ServerName }))}
 }
 
-// tlsFiles are the keys for certificate authorities and for the own certificate.
+// tlsFiles returns the keys for files with certificate authorities and with the client's certificate.
 func tlsFiles() []shape.Field[TLS] {
 	file := shape.Path{Word: shape.Word{What: "a path"}}
 	return []shape.Field[TLS]{
@@ -180,7 +180,7 @@ func badPattern(s string) (reason, remedy string) {
 	return "", ""
 }
 
-// brokersShape describes a list of texts, each with one or several brokers.
+// brokersShape describes a list of brokers. Each text of the list can name several brokers.
 type brokersShape struct{ shape.Leaf }
 
 func (brokersShape) list() shape.List[string] {
@@ -224,7 +224,7 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// encrypted reads the short form of an encryption key: true or false instead of a mapping.
+// encrypted reads the short form of the key tls: true or false.
 type encrypted struct{ shape.Boolean }
 
 func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
@@ -275,7 +275,8 @@ func (s instantOrDate) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
 	return at, err == nil
 }
 
-// firstYear rejects the zero time, which means that no time is set.
+// firstYear is the earliest valid year. Earlier times are rejected, because the zero time means that no time
+// is set.
 const firstYear = 1970
 
 func (instantOrDate) Words() string {
@@ -286,10 +287,11 @@ func (instantOrDate) Schema() shape.Schema {
 	return shape.OrVariable(shape.Schema{"type": "string", "pattern": `^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$`})
 }
 
-// secret describes a text that must not be in the file and is never shown.
+// secret describes a secret value. The policy file must refer to the secret by variable or file, and Semel
+// never shows the secret.
 type secret struct {
 	shape.Leaf
-	// noFile: no file can be named instead.
+	// noFile forbids a reference to a file.
 	noFile bool
 }
 
@@ -318,7 +320,7 @@ func (s secret) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 	return text, ok
 }
 
-// isReference reports whether text is exactly one environment variable without a default.
+// isReference reports whether text is exactly one environment variable, without a default value.
 func isReference(text string) bool {
 	name, opened := strings.CutPrefix(text, "${")
 	name, closed := strings.CutSuffix(name, "}")

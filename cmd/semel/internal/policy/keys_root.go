@@ -14,11 +14,13 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// The table of all keys begins in this file, with the whole file, stores and sources; keys_consumer.go continues. To
-// add a key, add a line to a table and a field to its type. A key that is not available yet is a line with
-// shape.Later. The parser, the JSON Schema and the reference follow from the tables.
+// This file starts the table of all policy keys with the root of the file, stores and sources.
+// keys_consumer.go continues the table.
+//
+// To add a key, add a line to a table and a field to the table's type. A planned key is a line with
+// shape.Later. The parser, the JSON Schema and the reference are generated from the tables.
 
-// root is the whole file.
+// root has the keys at the top of the policy file.
 type root struct {
 	Version   int
 	Audit     Audit
@@ -34,7 +36,7 @@ func rootShape() shape.Object[root] {
 	return shape.Object[root]{Fields: []shape.Field[root]{
 		shape.Key(shape.Meta{Name: "version", Required: true, Doc: "The version of this format: 1."},
 			shape.Count{Least: 1, Most: 1}, func(r *root) *int { return &r.Version }),
-		shape.Key(shape.Meta{Name: "stores", Required: true, Doc: "The databases that keep Semel's records, by name."},
+		shape.Key(shape.Meta{Name: "stores", Required: true, Doc: "The databases that store Semel's records, by name."},
 			shape.Named[Store]{What: "store", Item: storeShape(), Set: func(s *Store, name string) { s.Name = name }},
 			func(r *root) *[]*Store { return &r.Stores }),
 		shape.Key(shape.Meta{Name: "sources", Required: true, Doc: "Where messages come from, by name."},
@@ -58,7 +60,7 @@ func storeShape() shape.Object[Store] {
 	return shape.Object[Store]{
 		OneOf: []string{"sqlite", "postgres", "mysql", "redis", "dynamodb"},
 		Fields: []shape.Field[Store]{
-			shape.Key(shape.Meta{Name: "sqlite", Doc: "A SQLite file."},
+			shape.Key(shape.Meta{Name: "sqlite", Doc: "A SQLite database file."},
 				shape.Optional[SQLite](sqliteShape()), func(s *Store) **SQLite { return &s.SQLite }),
 			shape.Key(shape.Meta{Name: "postgres", Doc: "A PostgreSQL database."},
 				shape.Optional[Postgres](postgresShape()), func(s *Store) **Postgres { return &s.Postgres }),
@@ -84,8 +86,8 @@ func sqliteShape() shape.Object[SQLite] {
 	}}
 }
 
-// badDatabase rejects paths that SQLite would open as a database in memory, which forgets all
-// markers when its connection ends, and file names that look like such paths.
+// badDatabase rejects SQLite paths of databases in memory, because such a database loses all markers when
+// the connection closes. badDatabase also rejects file names that look like such paths.
 func badDatabase(s string) (reason, remedy string) {
 	switch {
 	case filepath.Base(s) == ":memory:":
@@ -127,14 +129,14 @@ func fileShape() shape.Object[File] {
 			shape.Path{Word: shape.Word{What: "a path, or -"}, Stdin: true}, func(f *File) *string { return &f.Path }),
 		shape.Key(shape.Meta{Name: "format", Def: "cloudevents", Doc: "The format of lines. `cloudevents`: the structured JSON format, whose attributes become `ce-` headers; `envelope`: `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json`: the line is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
-		shape.Key(shape.Meta{Name: "follow", Def: "false", Doc: "Wait for more at the end of the file instead of ending. With `follow`, a last line without line end is read when its line end arrives. Without it, such a line is read if it is a complete JSON object or array, and otherwise left unread with a warning."},
+		shape.Key(shape.Meta{Name: "follow", Def: "false", Doc: "Wait for new lines at the end of the file instead of ending. With `follow`, a last line without line end is read when its line end arrives. Without `follow`, such a line is read if the line is a complete JSON object or array, and otherwise left unread with a warning."},
 			shape.Boolean{}, func(f *File) *bool { return &f.Follow }),
 		shape.Key(shape.Meta{Name: "max_line", Def: "16MiB", Doc: "The maximum length of a line. A longer line is parked as `too large` with its first 64 KiB, its offset and its length. At most the `max_body` of the consumers."},
 			shape.Size{Least: 64 << 10, Most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
 	}}
 }
 
-// words describes a choice of texts.
+// words describes a choice between texts.
 func words(all ...string) shape.Choice[string] {
 	var c shape.Choice[string]
 	for _, w := range all {
@@ -143,8 +145,8 @@ func words(all ...string) shape.Choice[string] {
 	return c
 }
 
-// JSONSchema returns the JSON Schema of the policy file, for editors. JSONSchema rejects keys that are not
-// available yet, with a text that says so.
+// JSONSchema returns the JSON Schema of the policy file, for editors. The schema rejects planned keys and
+// says that they are not available yet.
 func JSONSchema() []byte {
 	s := rootShape().Schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -156,12 +158,12 @@ func JSONSchema() []byte {
 	return append(text, '\n')
 }
 
-// LeastAuditKey is the minimum length of an audit key in bytes; shorter ones could be guessed.
+// LeastAuditKey is the minimum length of an audit key, in bytes. A shorter key could be guessed.
 const LeastAuditKey = 32
 
 // Audit configures the sealing of the audit trail.
 type Audit struct {
-	// Key is the secret for sealing; empty: no key. Never print it.
+	// Key is the secret that seals the audit trail; empty without sealing. Never print Key.
 	Key string
 }
 
@@ -172,7 +174,8 @@ func auditShape() shape.Object[Audit] {
 	}}
 }
 
-// badAuditKey returns the fault of a key. badAuditKey shows only the length of the key.
+// badAuditKey returns the reason why an audit key is invalid, and a remedy. The texts contain only the
+// length of the key.
 func badAuditKey(s string) (reason, remedy string) {
 	if len(s) < LeastAuditKey {
 		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)
@@ -182,11 +185,11 @@ func badAuditKey(s string) (reason, remedy string) {
 
 // Recorder configures the flight recordings of `semel run`.
 type Recorder struct {
-	// Folder is the absolute path of the folder for recordings; empty: no recording.
+	// Folder is the absolute path of the folder for recordings; empty if the policy disables recordings.
 	Folder string
-	// Size is the size of a consumer's recording in bytes.
+	// Size is the maximum size of one consumer's recording, in bytes.
 	Size int64
-	// IDs records identities in plain text.
+	// IDs writes message ids to recordings in plain text.
 	IDs bool
 }
 
@@ -203,20 +206,21 @@ func recorderShape() shape.Object[Recorder] {
 
 // Listen configures where `semel run` serves metrics and health.
 type Listen struct {
-	// Address is host:port; empty: not served.
+	// Address is host:port; empty if `semel run` serves no metrics.
 	Address string
-	// TokenFile is the absolute path of the file with the token for metrics and reasons; empty: no token is needed.
+	// TokenFile is the absolute path of the file with the bearer token. Clients need the token to read
+	// metrics and the reasons of failed health checks. If TokenFile is empty, clients need no token.
 	TokenFile string
-	// TLS is nil without HTTPS.
+	// TLS configures HTTPS; nil for HTTP.
 	TLS *ListenTLS
-	// RestartOnOutage is the time after which an outage of a store makes the process not alive; 0: never.
+	// RestartOnOutage is the duration of a store outage after which the liveness check fails; 0 means never.
 	RestartOnOutage time.Duration
 }
 
 // ListenTLS has the absolute paths of the files for HTTPS.
 type ListenTLS struct {
-	// Certificate and Key belong to the server. Clients has the certificate authorities of clients; empty: no
-	// certificate gives access.
+	// Certificate and Key are the server's certificate and private key. Clients is the file with the
+	// certificate authorities of client certificates; empty if client certificates are not accepted.
 	Certificate, Key, Clients string
 }
 
@@ -240,11 +244,11 @@ func listenTLSShape() shape.Object[ListenTLS] {
 	return shape.Object[ListenTLS]{Fields: []shape.Field[ListenTLS]{
 		shape.Key(shape.Meta{Name: "certificate", Required: true, Doc: "A PEM file with the server certificate, read for each connection, so it can be rotated."}, file, func(t *ListenTLS) *string { return &t.Certificate }),
 		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with its key."}, file, func(t *ListenTLS) *string { return &t.Key }),
-		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate of theirs may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
+		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate from these authorities may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
 	}}
 }
 
-// listenAddress describes a Listen without a token.
+// listenAddress describes the short form of the key listen: only an address.
 type listenAddress struct{ shape.Word }
 
 func (s listenAddress) Read(d *shape.Decoder, p shape.Place) (Listen, bool) {
@@ -274,7 +278,8 @@ func (l Listen) Loopback() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// checkListen rejects metrics that everybody could read.
+// checkListen rejects an address that other machines can reach if neither a token nor client certificates
+// protect the metrics.
 func (p *Policy) checkListen(d *shape.Decoder) {
 	l := p.Listen
 	if l.Address == "" || l.TokenFile != "" || l.TLS != nil && l.TLS.Clients != "" || l.Loopback() || !d.Sound("listen") {
@@ -290,9 +295,9 @@ func (p *Policy) checkListen(d *shape.Decoder) {
 
 // Traces configure where `semel run` sends spans.
 type Traces struct {
-	// OTLP is the URL of a collector, by OTLP over HTTP; empty: no spans.
+	// OTLP is the URL of a collector that accepts OTLP over HTTP; empty if `semel run` sends no spans.
 	OTLP string
-	// Ratio is the share of sampled traces to record; 0: all.
+	// Ratio is the share of sampled traces that are recorded; 0 means all.
 	Ratio float64
 }
 
@@ -323,7 +328,7 @@ func badOTLP(s string) (reason, remedy string) {
 	return "", ""
 }
 
-// portOf reports whether the port of an address is valid; no port is valid too.
+// portOf reports whether a URL has a valid port or no port.
 func portOf(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" || err == nil && n > 0

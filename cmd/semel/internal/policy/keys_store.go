@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// The default location of Semel's tables.
+// The default schema and prefix of Semel's tables.
 const (
 	usualSchema = "public"
 	usualPrefix = "semel_"
@@ -49,7 +49,8 @@ func (c connection) Read(d *shape.Decoder, p shape.Place) (string, bool) {
 	return c.Word.Read(d, p)
 }
 
-// passwords matches the passwords in a connection string, before the host and as a parameter.
+// passwords matches the passwords of a connection string: the password before the host, and the parameter
+// password.
 var passwords = regexp.MustCompile(`://[^:@/\s]*:([^@/\s]*)@|[?&]password=([^&\s}]+}?)`)
 
 // hasPassword reports whether a text contains a password other than an environment variable.
@@ -63,8 +64,8 @@ func hasPassword(text string) bool {
 	return false
 }
 
-// badURL returns the fault of a connection string. badURL does not quote the string, which may contain a
-// password.
+// badURL returns the reason why a connection string is invalid, and a remedy. The texts do not quote the
+// connection string, which may contain a password.
 func badURL(s string) (reason, remedy string) {
 	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
 	u, err := url.Parse(s)
@@ -146,10 +147,11 @@ func badAddress(text string) (reason, remedy string) {
 
 // Encryption configures the encryption of stored messages. Its keys are secrets: never print them.
 type Encryption struct {
-	// Key encrypts. Key and PreviousKeys decrypt. Each has encryption.KeySize bytes.
+	// Key encrypts messages. Key and PreviousKeys decrypt messages. Each key has encryption.KeySize bytes.
 	Key          []byte
 	PreviousKeys [][]byte
-	// RequiredSince, if not zero, is the time from which rows in plain text are rejected.
+	// RequiredSince is the time from which rows in plain text are rejected; zero if rows in plain text are
+	// always accepted.
 	RequiredSince time.Time
 }
 
@@ -164,7 +166,7 @@ func encryptionShape() shape.Object[Encryption] {
 	}}
 }
 
-// encryptionKey describes a secret with the size of a key.
+// encryptionKey describes a secret that has the size of an encryption key.
 type encryptionKey struct{ secret }
 
 func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
@@ -187,20 +189,21 @@ func (k encryptionKey) Read(d *shape.Decoder, p shape.Place) ([]byte, bool) {
 
 // Postgres is a store in a PostgreSQL database.
 type Postgres struct {
-	// URL is the connection string, with its secrets: never print it. If it is empty, URLFile is the file that
-	// contains it.
+	// URL is the connection string, including secrets: never print URL. If URL is empty, the file URLFile
+	// contains the connection string.
 	URL, URLFile string
-	// PasswordFile, if not empty, is the file with the password for URL and Listen.
+	// PasswordFile is the file with the password for URL and Listen; empty if the connection strings contain
+	// the password.
 	PasswordFile string
 	// Schema is the schema of Semel's tables, Prefix the prefix of their names.
 	Schema, Prefix string
-	// Listen is the connection string of the connection that receives notifications, with its secrets; empty:
-	// consumers poll the inbox.
+	// Listen is the connection string of the connection that receives notifications, including secrets. If
+	// Listen is empty, consumers poll the inbox.
 	Listen string
 }
 
-// BadURL returns why a text is not a connection string; empty if it is one. BadURL does not quote the text, which
-// may contain a password.
+// BadURL returns why a connection string is invalid, or "" for a valid one. The reason does not quote the
+// text, which may contain a password.
 func BadURL(text string) (reason string) {
 	reason, _ = badURL(text)
 	return reason
@@ -208,23 +211,24 @@ func BadURL(text string) (reason string) {
 
 // Redis is a store of leased keys, without Semel's tables.
 type Redis struct {
-	// Addresses are those of the server, of nodes of a cluster, or of the Sentinels, as host:port.
+	// Addresses are the addresses of the server, of cluster nodes, or of Sentinels, as host:port.
 	Addresses []string
-	// Sentinel is the name of the master at the Sentinels; empty: no Sentinels.
+	// Sentinel is the name of the master that the Sentinels monitor; empty without Sentinels.
 	Sentinel string
-	// User and Password are used for the server, not for Sentinels.
+	// User and Password authenticate at the server. Sentinels are contacted without them.
 	User, Password string
-	// TLS is nil if connections are not encrypted.
+	// TLS configures encryption; nil without encryption.
 	TLS *TLS
-	// Prefix and HashTag are as in redisstore.Options.
+	// Prefix and HashTag have the same meaning as in redisstore.Options.
 	Prefix, HashTag string
-	// Persistence is the declared durability of a server that does not report it; 0: not declared. Because is the
-	// reason.
+	// Persistence is the durability that the user declares for a server that cannot report its durability; 0
+	// if the user declares none. Because is the user's reason.
 	Persistence keystore.Durability
 	Because     string
 }
 
-// AllowVolatile returns why it is acceptable that the server loses keys; empty if it is not.
+// AllowVolatile returns the user's reason why the server may lose keys, or "" if the server must not lose
+// keys.
 func (r *Redis) AllowVolatile() string {
 	if r.Persistence == keystore.Volatile {
 		return r.Because
@@ -232,7 +236,7 @@ func (r *Redis) AllowVolatile() string {
 	return ""
 }
 
-// Databases returns the stores with Semel's tables.
+// Databases returns the stores that have Semel's tables.
 func (p *Policy) Databases() (all []*Store) {
 	for _, s := range p.Stores {
 		if s.Redis == nil {
@@ -242,7 +246,8 @@ func (p *Policy) Databases() (all []*Store) {
 	return all
 }
 
-// HasTables reports whether the store with this name has Semel's tables; with an empty name, whether any store does.
+// HasTables reports whether the named store has Semel's tables. With an empty name, HasTables reports
+// whether any store has Semel's tables.
 func (p *Policy) HasTables(store string) bool {
 	for _, s := range p.Databases() {
 		if store == "" || s.Name == store {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// wants reports a fault whose text holds all of want.
+// wants fails unless one fault contains all texts of want.
 func wants(t *testing.T, edits []string, want ...string) {
 	t.Helper()
 	p, faults := parse(policyCase{edits: edits})
@@ -103,7 +103,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	})
 	t.Run("K1_retention_below_the_window", func(t *testing.T) {
 		wants(t, inConsumer("retention: 1s"), "consumers.billing.retention: \"1s\" is out of range")
-		if p, _ := parse(policyCase{edits: inConsumer("retention: 1h")}); p.Consumers[0].Config().Retention.Keep != time.Hour { // a run compares it with the horizon
+		if p, _ := parse(policyCase{edits: inConsumer("retention: 1h")}); p.Consumers[0].Config().Retention.Keep != time.Hour { // `semel run` compares this retention with the horizon
 			t.Error("the retention is not the policy's")
 		}
 	})

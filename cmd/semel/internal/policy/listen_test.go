@@ -1,6 +1,6 @@
 package policy
 
-// listens sets where a run tells of itself.
+// listens sets the key listen of base.
 func listens(value string) []string {
 	return []string{"version: 1\n", "version: 1\nlisten: " + value + "\n"}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// faulty is a policy of so many consumers, each of which has faults.
+// faulty returns a policy in which each of the given number of consumers has faults.
 func faulty(consumers int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nstores: {shop: {sqlite: {path: shop.db}}}\nsources: {in: {file: {path: in.jsonl, format: envelope}}}\nconsumers:\n")
@@ -27,7 +27,7 @@ func TestManyFaultsAreFoundInTheTimeOfFew(t *testing.T) {
 			return time.Since(began)
 		}
 		var few, many time.Duration
-		for range 5 { // a busy machine may spoil some
+		for range 5 { // a busy machine can make a single measurement too slow
 			if few, many = took(300), took(3000); many <= 30*few {
 				return
 			}

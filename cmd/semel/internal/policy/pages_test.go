@@ -17,13 +17,15 @@ const (
 	madeFrom   = "<!-- The rest of this page is written by go test ./cmd/semel/internal/policy -update. -->\n"
 )
 
-// pageOfKeys is a page of the reference: the sections of the file that begin with one of its paths.
+// pageOfKeys is a page of the reference. The page has the sections of the policy file that start with one of
+// paths.
 type pageOfKeys struct {
 	file, title, says string
 	paths             []string
 }
 
-// pagesOfKeys are the pages of docs/reference/policy. A section is on the page with its longest path.
+// pagesOfKeys returns the pages of docs/reference/policy. If a section matches several pages, the page with
+// the longest path gets the section.
 func pagesOfKeys() []pageOfKeys {
 	return []pageOfKeys{
 		{"README.md", "", "", []string{""}},
@@ -63,15 +65,16 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 	}
 }
 
-// reference collects the sections of the policy's keys for the pages that print them.
+// reference collects the sections about policy keys and the page of each section.
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	// later are the keys that are not yet available.
+	// later lists the planned keys.
 	later []string
-	// first is the section that prints a mapping with these keys. Equal mappings refer to it.
+	// first maps the content of a mapping to the first section that prints the mapping. Later sections link
+	// to the first.
 	first map[string]string
-	// files are the pages below docs by base name.
+	// files maps the base names of the pages below docs to their paths.
 	files map[string]string
 }
 
@@ -87,7 +90,8 @@ func newReference(t *testing.T) *reference {
 	return r
 }
 
-// pages returns the text of each page, of README.md only what follows the hand-written part.
+// pages returns the text of each page. For README.md, pages returns only the part after the hand-written
+// text.
 func (r *reference) pages() map[string]string {
 	all := pagesOfKeys()
 	for _, p := range all {
@@ -107,7 +111,7 @@ func (r *reference) pages() map[string]string {
 	return out
 }
 
-// section writes the keys of a mapping, and then those of the mappings in it.
+// section writes the keys of a mapping, then the sections of nested mappings.
 func (r *reference) section(path string, keys []shape.Meta) {
 	b := r.texts[pageOf(path).file]
 	title := "The file"
@@ -135,7 +139,8 @@ func (r *reference) section(path string, keys []shape.Meta) {
 	}
 }
 
-// shared notes that at prints these keys. If another section prints them, shared returns a reference to it.
+// shared records that the section at prints these keys. If an earlier section prints the same keys, shared
+// returns a link to that section.
 func (r *reference) shared(path, at string, keys []shape.Meta) string {
 	if len(keys) == 0 {
 		return ""
@@ -157,8 +162,8 @@ func (r *reference) shared(path, at string, keys []shape.Meta) string {
 
 var linkInKey = regexp.MustCompile(`\]\(([a-z-]*)(\.md)?(#[a-z-]+)?\)`)
 
-// linked completes the links in the text of a key: it names a page by its base name, or a section
-// that has a page or a heading of its name.
+// linked completes a link in the text of a key. The link names a page by base name, or a section by the page
+// or heading of the section.
 func (r *reference) linked(path, text string) string {
 	return linkInKey.ReplaceAllStringFunc(text, func(link string) string {
 		part := linkInKey.FindStringSubmatch(link)
@@ -190,8 +195,8 @@ func (r *reference) linked(path, text string) string {
 
 var sentence = regexp.MustCompile(`.*?[.!](?: |$)`)
 
-// brief returns the first sentence of a key's text, and the sentences that a reader of the pages needs
-// beside it: defaults, conditions and links. The JSON Schema has the whole text.
+// brief returns the first sentence of a key's text, and all sentences about defaults, conditions and links.
+// The JSON Schema has the complete text.
 func brief(text string) string {
 	var kept []string
 	for i, s := range sentence.FindAllString(text, -1) {
@@ -203,7 +208,8 @@ func brief(text string) string {
 	return strings.Join(kept, " ")
 }
 
-// pageOf returns the page with the longest path that the section's path begins with.
+// pageOf returns the page of a section. If several pages match, pageOf returns the page with the longest
+// path.
 func pageOf(path string) (found pageOfKeys) {
 	longest := -1
 	for _, p := range pagesOfKeys() {
@@ -217,12 +223,12 @@ func pageOf(path string) (found pageOfKeys) {
 	return found
 }
 
-// namesOnly reports whether the keys of the mapping are names that the user chooses.
+// namesOnly reports whether the user chooses the keys of the mapping, as in the mapping of stores.
 func namesOnly(keys []shape.Meta) bool {
 	return len(keys) == 1 && strings.ToUpper(keys[0].Name) == keys[0].Name
 }
 
-// content returns the keys with everything below them, to compare mappings.
+// content returns the keys and all nested keys as text, so that tests can compare mappings.
 func content(keys []shape.Meta) string {
 	var b strings.Builder
 	for _, m := range keys {
@@ -235,8 +241,8 @@ func content(keys []shape.Meta) string {
 	return b.String()
 }
 
-// value returns the kind of value of a key with its limits, and whether it is required or its default,
-// in parentheses. A mapping has a section of its own.
+// value returns, in parentheses, the kind and limits of a key's value, and the default or the word required.
+// value returns "" for a nested mapping, which has a section of its own.
 func value(m shape.Meta) string {
 	if m.Later {
 		return ""
@@ -264,7 +270,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// effectTable is the table of kinds of effects by which policies are judged, as Markdown.
+// effectTable returns the table of effect kinds as Markdown. The policy rules use the same table.
 func effectTable() string {
 	var b strings.Builder
 	b.WriteString("| `kind` | what it is |")

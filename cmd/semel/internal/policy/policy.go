@@ -1,12 +1,13 @@
-// Package policy reads Semel's policy file: the consumers, their sources and what they do with messages.
+// Package policy reads Semel's policy file. The file lists consumers, their stores, sources and handlers,
+// and what happens to each message.
 //
-// Reading is strict. All faults of a file are found before anything is opened, and reported together, each with its
-// position, its reason and a remedy: faults of structure, of values, of references between parts, and combinations
-// that would lose a message or double an effect. A key that is planned but not available yet is rejected as such,
-// never ignored.
+// Reading is strict. Load finds all faults of a file before Semel opens anything. Load reports faults
+// together, each with position, reason and remedy. There are faults of structure, of values, of references
+// between parts, and of combinations that would lose a message or repeat an effect. Planned keys are
+// rejected, never ignored.
 //
-// One table has everything about a key (see keys_*.go): its type, default, range and text. The parser, the JSON
-// Schema and the reference in docs/reference/policy are generated from it.
+// One table describes each key; see keys_*.go. The table has the key's type, default, range and text. The
+// parser, the JSON Schema and the reference in docs/reference/policy are generated from the table.
 package policy
 
 import (
@@ -20,24 +21,24 @@ import (
 	"github.com/semel-go/semel/upsert"
 )
 
-// Policy is a policy file without faults. Its parts are in the file's order.
+// Policy is a valid policy file. All lists have the file's order.
 type Policy struct {
-	// Bare is true if there is no file, only the location of a store.
+	// Bare is true if the policy was made by Bare from the location of a store, without a file.
 	Bare bool
-	// File is the name of the file. Dir is the folder to which its relative paths refer.
+	// File is the name of the policy file. Relative paths in the file refer to the folder Dir.
 	File, Dir string
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
-	// Audit applies to all stores.
+	// Audit configures the audit trail of all stores.
 	Audit Audit
-	// Listen configures metrics and health of a run.
+	// Listen configures the metrics and health checks of `semel run`.
 	Listen Listen
-	// Recorder applies to each run.
+	// Recorder configures the flight recordings of `semel run`.
 	Recorder Recorder
-	// Traces configures where spans are sent.
+	// Traces configures where `semel run` sends spans.
 	Traces Traces
-	// Warnings are about settings that are allowed but probably not intended.
+	// Warnings are about valid settings that are probably a mistake.
 	Warnings []shape.Fault
 
 	positions map[string]shape.Position
@@ -46,15 +47,16 @@ type Policy struct {
 // Store is a database with Semel's tables, or a Redis server with leased keys.
 type Store struct {
 	Name string
-	// Exactly one of the three is set.
+	// Exactly one of SQLite, Postgres and Redis is set.
 	SQLite   *SQLite
 	Postgres *Postgres
 	Redis    *Redis
-	// Migrate lets `semel run` create and change Semel's tables.
+	// Migrate allows `semel run` to create and change Semel's tables.
 	Migrate bool
-	// Encryption is nil without encryption.
+	// Encryption configures the encryption of stored messages; nil without encryption.
 	Encryption *Encryption
-	// Setup is the absolute path of a file with the user's own statements, which run once; empty: none.
+	// Setup is the absolute path of a file with the user's SQL statements, which run once; empty if the
+	// policy names no file.
 	Setup string
 }
 
@@ -66,7 +68,7 @@ type SQLite struct {
 	Prefix string
 }
 
-// Dialect returns the dialect of the consumer's statements in this store.
+// Dialect returns the SQL dialect for the consumer's statements in the store.
 func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
 	if c.Batch.MaxSize == 1 || c.Strategy.Lease {
 		return s.dialect().Alone()
@@ -87,55 +89,58 @@ func (s *Store) dialect() sqlhandler.Dialect {
 // Source is a source of messages.
 type Source struct {
 	Name string
-	// Exactly one of the three is set.
+	// Exactly one of File, Kafka and Webhook is set.
 	File    *File
 	Kafka   *Kafka
 	Webhook *Webhook
 }
 
-// File is a source of lines.
+// File is a source that reads one message from each line.
 type File struct {
-	// Path is absolute, or Stdin for standard input.
+	// Path is the absolute path of the file, or Stdin for standard input.
 	Path string
 	// Format is "cloudevents", "envelope" or "json".
 	Format string
-	// Follow waits for more at the end of the file.
+	// Follow waits for new lines at the end of the file.
 	Follow bool
-	// MaxLine is the maximum length of a message's line in bytes.
+	// MaxLine is the maximum length of a line in bytes.
 	MaxLine int64
 }
 
-// Consumer is a named handler with its policy.
+// Consumer is a consumer with its settings.
 type Consumer struct {
 	Name string
-	// In is the generation that the consumer works in, which is not part of the file; nil if it has none.
+	// In is the generation that the consumer works in; nil if the consumer has no generations. The file does
+	// not set In.
 	In *consumer.Generation
-	// From and Store are names of an existing source and store; see Policy.Source and Policy.Store.
+	// From and Store are the names of the consumer's source and store, which exist. From is empty for a
+	// consumer that sends intents.
 	From, Store string
-	// Type is the selector of the message type; empty for the attribute of CloudEvents.
+	// Type is the selector of the message type; empty for the CloudEvents attribute type.
 	Type string
-	// Filter selects the messages of the consumer. OnFiltered is the result of the others.
+	// Filter selects the messages that the consumer processes. OnFiltered is the result of all other
+	// messages.
 	Filter     consumer.Filter
 	OnFiltered consumer.OnFiltered
-	// Exclusive refuses to start if the name belongs to other handlers.
+	// Exclusive stops the start if a service with other handlers uses the consumer's name.
 	Exclusive   bool
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
-	// Version is set if versions of a stream take effect in order.
+	// Version makes the versions of a stream take effect in order; nil without versions.
 	Version *Version
-	// Dedup is set if markers are also written to the user's own table.
+	// Dedup is the user's own table, in which Semel also writes markers; nil without such a table.
 	Dedup          *Dedup
 	OnConflict     consumer.Action
 	OnBadIdentity  consumer.Action
 	OnPrecondition consumer.Action
 	// ReEmitIntents sends the intents of a message again for each of its duplicates.
 	ReEmitIntents bool
-	// DeadLetter is nil if the policy has none.
+	// DeadLetter is the destination of dead letters; nil if the policy sets none.
 	DeadLetter *DeadLetter
 	Lanes      consumer.LaneMode
 	OnParked   consumer.OnParked
-	// ContinueOnFailure keeps the other consumers of the process running when this one fails.
+	// ContinueOnFailure keeps the other consumers of the process running when this consumer fails.
 	ContinueOnFailure bool
 	Timeout           time.Duration
 	Workers           int
@@ -147,86 +152,93 @@ type Consumer struct {
 	Drain   time.Duration
 	Handler Handler
 	Retry   consumer.RetryPolicy
-	// AckOnReceipt, with strategy inbox, acks a message before its effect.
+	// AckOnReceipt acks a message as soon as the message is stored, before the effect. Only strategy inbox
+	// allows AckOnReceipt.
 	AckOnReceipt bool
 	// Inbox configures the processing of messages that wait in the store.
 	Inbox consumer.InboxPolicy
-	// Effect is nil if the policy declares none.
+	// Effect is the declared effect; nil if the policy declares none.
 	Effect *Effect
 	// Replay says whether messages may be replayed; see MayReplay.
 	Replay Replay
-	// Alerts are the consumer's own thresholds.
+	// Alerts are the alert thresholds of this consumer.
 	Alerts Alerts
 
-	// Retention is how long markers are kept. OnExpired is the result of a message that is older.
+	// Retention is how long markers are kept. OnExpired is the result of a message that is older than the
+	// retention.
 	Retention consumer.RetentionPolicy
 	OnExpired consumer.Action
 
-	// FailOpen applies messages without a key while the store of the keys is down.
+	// FailOpen applies messages without a key while the store of leased keys is down.
 	FailOpen bool
 }
 
 // Strategy is the mechanism that makes the effect happen once.
 type Strategy struct {
-	// Marker: a marker commits with the effect.
+	// Marker writes a marker in the same transaction as the effect.
 	Marker bool
-	// Inbox: a marker and a row with the message commit with the effect.
+	// Inbox writes a marker and a row with the message in the same transaction as the effect.
 	Inbox bool
-	// Lease: the message is stored first, and its effect is a call under a claim.
+	// Lease stores the message first. The effect is a call to another system, made under a claim.
 	Lease bool
-	// Natural is set if the effect is idempotent by nature.
+	// Natural gives the reason why the effect may be repeated; nil for other strategies.
 	Natural *Natural
-	// BusinessKey is set if a unique constraint of the effect decides about duplicates, alone or with the marker.
+	// BusinessKey is a unique constraint that recognises duplicates, alone or in addition to a marker; nil
+	// without such a constraint.
 	BusinessKey *BusinessKey
 }
 
 // Marks reports whether the strategy writes a marker.
 func (s Strategy) Marks() bool { return s.Marker || s.Inbox || s.Lease }
 
-// Natural is the reason why late copies are harmless. Exactly one of the two is set.
+// Natural is the reason why late copies are harmless. Either Order or Because is set.
 type Natural struct {
-	// Order is "irrelevant".
+	// Order is "irrelevant" or empty.
 	Order string
-	// Because is a reason in the author's words.
+	// Because is the reason in the user's words.
 	Because string
 }
 
-// BusinessKey is a unique constraint that decides what is a duplicate.
+// BusinessKey is a unique constraint of the user's tables. A message that violates the constraint is a
+// duplicate.
 type BusinessKey struct {
-	// Constraint is its name as PostgreSQL reports it; on SQLite "table.column", several joined by ", ".
+	// Constraint is the constraint's name in PostgreSQL. In SQLite, Constraint is "table.column"; several
+	// columns are joined by ", ".
 	Constraint string
 }
 
 // Identity has the selectors of a message's identity.
 type Identity struct {
-	// ID has the selectors of the id; several form a composite key.
+	// ID has the selectors of the id. Several selectors form a composite key.
 	ID []string
-	// Source is the selector of the producer's name, or empty.
+	// Source is the selector of the producer's name; empty if the policy sets none.
 	Source string
-	// Trusted accepts selectors whose names suggest that they are no identity.
+	// Trusted accepts a selector whose name suggests that the value is not an identity.
 	Trusted bool
-	// Previous is set while the identity changes.
+	// Previous is the identity of older messages, set while a consumer changes its identity; otherwise nil.
 	Previous *PreviousIdentity
 }
 
 // PreviousIdentity has the selectors of a message's previous identity.
 type PreviousIdentity struct {
-	// ID and Source are as in Identity.
+	// ID and Source have the same meaning as in Identity.
 	ID     []string
 	Source string
-	// TrustUnfingerprinted treats a message as a duplicate if its content cannot be compared.
+	// TrustUnfingerprinted treats a message with a known previous identity as a duplicate, even if the
+	// content cannot be compared.
 	TrustUnfingerprinted bool
 }
 
-// Version configures versions that take effect in order.
+// Version configures how the versions of a stream take effect in order.
 type Version struct {
-	// Stream has the selectors of the stream, Number that of the version.
+	// Stream has the selectors of the stream. Number is the selector of the version.
 	Stream []string
 	Number string
 	Start  VersionStart
-	// GapDeadline is how long a version waits for its predecessor.
+	// GapDeadline is how long a version waits for the previous version.
 	GapDeadline time.Duration
-	// GapCap is how far ahead of its stream a version may wait; 0: no limit.
+	// GapCap is the maximum distance between a waiting version and the stream's last applied version; 0
+	// means no limit.
 	GapCap int64
 	// Missing is the result of a message without a version.
 	Missing consumer.Action
@@ -234,36 +246,38 @@ type Version struct {
 	onGap string
 }
 
-// VersionStart is the first version of a stream; FirstSeen: the first version that arrives.
+// VersionStart is the first version of each stream. With FirstSeen, a stream starts with the first version
+// that arrives.
 type VersionStart struct {
 	Number    int64
 	FirstSeen bool
 }
 
-// Dedup is the user's own table of processed messages, in which Semel also writes markers.
+// Dedup is the user's own table of processed messages. Semel writes a row for each marker.
 type Dedup struct {
 	Table   string
 	Columns DedupColumns
-	// Values are the values of further columns.
+	// Values are fixed values for further columns.
 	Values map[string]string
 }
 
-// DedupColumns are the columns of that table. All except ID may be empty.
+// DedupColumns names the columns of the user's table. All columns except ID are optional.
 type DedupColumns struct{ ID, Consumer, Source, ProcessedAt string }
 
-// Fingerprint configures how content is compared.
+// Fingerprint configures how Semel compares the content of deliveries.
 type Fingerprint struct {
-	// None: content is not compared.
+	// None disables the comparison.
 	None bool
-	// Selectors are the parts that form the content; empty: the body.
+	// Selectors select the compared parts of a message; empty for the complete body.
 	Selectors []string
 }
 
-// Handler is what a consumer does with a message. Exactly one of the fields is set.
+// Handler describes how a consumer processes messages. Exactly one of SQL, Types, HTTP and Kafka is set.
 type Handler struct {
-	// SQL handles every message.
+	// SQL runs statements for every message.
 	SQL *SQL
-	// Types has a handler for each type; a message of another type ends with the reason "unknown type".
+	// Types has a handler for each message type. A message of another type ends with the reason
+	// "unknown type".
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP
@@ -271,47 +285,47 @@ type Handler struct {
 	Kafka *Publish
 }
 
-// TypedHandler handles the messages of a type; see consumer.ByType.
+// TypedHandler processes the messages of one type; see consumer.ByType.
 type TypedHandler struct {
-	// Type is a type, optionally with @ and a schema version.
+	// Type is a message type. "@" and a schema version can follow.
 	Type string
 	SQL  *SQL
 }
 
 // SQL is a handler with SQL statements.
 type SQL struct {
-	// Params are the named parameters, in the file's order.
+	// Params are the named parameters of all statements, in the file's order.
 	Params []Param
-	// Statements run in this order in the message's transaction.
+	// Statements run in this order, in the message's transaction.
 	Statements []Statement
 	// Intents are written after the statements, in the same transaction.
 	Intents []SQLIntent
-	// Steps replace Statements and Intents; each has a transaction of its own.
+	// Steps are used instead of Statements and Intents. Each step has its own transaction.
 	Steps []SQLStep
 }
 
-// Param binds the value of a selector to a name.
+// Param is a named parameter. A selector gives the parameter's value.
 type Param struct {
 	Name, Selector string
-	// Type is the required type of the value; empty if the file has none.
+	// Type is the required type of the value; empty if the policy sets none.
 	Type sqlhandler.ParamType
 }
 
 // Statement is one SQL statement.
 type Statement struct {
-	// SQL is the text, including the text generated from Upsert.
+	// SQL is the text of the statement. If Upsert is set, the text is generated from Upsert.
 	SQL string
-	// Upsert, if not nil, is the upsert from which SQL was generated.
+	// Upsert is an upsert by version; nil for a statement with a text of the user.
 	Upsert *upsert.Newer
-	// Rows, if not nil, is the number of rows that the statement must change.
+	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
-	// Otherwise is "park", "discard" or "fail": the result of a message whose statement changed another number of
-	// rows.
+	// Otherwise is the result of a message whose statement changes another number of rows: "park", "discard"
+	// or "fail".
 	Otherwise string
 }
 
-// Load reads the policy file at path. env returns environment variables, like os.LookupEnv. If the file has faults,
-// the policy is nil; faults are sorted by position.
+// Load reads the policy file at path. env looks up environment variables, like os.LookupEnv. If the file has
+// faults, Load returns no policy and the faults, sorted by position.
 func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	data, err := shape.ReadFile(path)
 	if err != nil {
@@ -321,7 +335,7 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault)
 	return Parse(path, data, env)
 }
 
-// Parse is Load for a text. Relative paths in it refer to the folder of name.
+// Parse reads a policy from data, as Load reads a file. Relative paths in data refer to the folder of name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
 	d := shape.NewDecoder(name, p.Dir, env)
@@ -368,8 +382,8 @@ func (p *Policy) Consumer(name string) *Consumer {
 	return nil
 }
 
-// Fault returns a fault at a path of the policy ("stores.shop.sqlite.path"), for faults that are found only when
-// files and databases are opened.
+// Fault returns a fault at a path of the policy, such as "stores.shop.sqlite.path". Callers use Fault for
+// faults that appear only when a file or database is opened.
 func (p *Policy) Fault(path, reason, remedy string) shape.Fault {
 	at := shape.Nearest(p.positions, path)
 	return shape.Fault{File: p.File, Line: at.Line, Column: at.Column, Path: path, Reason: reason, Remedy: remedy}

@@ -10,7 +10,7 @@ import (
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
-// formerly is the edit that gives the identity a former one.
+// formerly adds a previous identity to the identity of base.
 func formerly(former string, more ...string) []string {
 	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)
@@ -36,7 +36,7 @@ func refusedFormers() []policyCase {
 	}
 }
 
-// acceptedFormers are the strategies beside which the identity may change.
+// acceptedFormers returns valid policies with a previous identity, for each strategy that allows one.
 func acceptedFormers() []policyCase {
 	const byKey = `{id: "body:/order"}`
 	return []policyCase{

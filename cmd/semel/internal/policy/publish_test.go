@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// publishes is a consumer that publishes as it should, but for these keys of its handler.
+// publishes returns the edits for a consumer whose Kafka handler has the given keys.
 func publishes(keys ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	return append(called()[:2], "    handler:\n"+handler, "    handler:\n      kafka:\n        "+strings.Join(keys, "\n        ")+"\n")
 }
 
-// fromKafka is the same with a source of a topic of the same cluster.
+// fromKafka returns the edits for a consumer that publishes with the given keys, and that reads from the
+// same Kafka cluster.
 func fromKafka(source string, keys ...string) []string {
 	return append(publishes(append([]string{`brokers: "a.example:9092"`}, keys...)...),
 		"file: {path: payments.jsonl, format: envelope}", "kafka: {brokers: [\"a.example:9092\", \"b.example:9092\"], "+source+"}")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pured is a consumer with an endpoint that changes nothing, with further keys of its own.
+// pured returns the edits for a consumer whose endpoint changes nothing, with further keys of the consumer.
 func pured(keys ...string) []string {
 	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{"strategy: marker"}, keys...), "\n    ") + "\n"}, endpoint("pure: true", effects))
 }

@@ -87,7 +87,7 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 	})
 }
 
-// rebuilt is a policy whose statement writes into the generation it works in.
+// rebuilt adds the parameter :generation to the statement of base, and further lines to the consumer.
 func rebuilt(more ...string) []string {
 	return append(inConsumer(append([]string{"effect: {kind: projection, says: nothing changes}"}, more...)...),
 		"- update accounts set balance = balance + :amount where id = :account",

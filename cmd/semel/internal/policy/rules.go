@@ -12,13 +12,13 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// rules check the combinations of one consumer's keys.
+// rules checks the combinations of one consumer's keys.
 type rules struct {
 	*shape.Decoder
 	consumer *Consumer
-	// at is the consumer's path.
+	// at is the consumer's path in the policy.
 	at string
-	// store is the consumer's store; nil if it does not exist.
+	// store is the consumer's store; nil if the policy has no store of that name.
 	store *Store
 }
 
@@ -49,7 +49,7 @@ func (r rules) references(p *Policy) {
 	}
 }
 
-// largest reports sources that read larger messages than the consumer processes.
+// largest warns if the source accepts larger messages than the consumer processes.
 func (r rules) largest(s *Source) {
 	if s == nil || !r.ok("max_body") {
 		return
@@ -79,7 +79,7 @@ func (r rules) identity() {
 		return
 	}
 	switch {
-	case r.consumer.Sends(): // its identity is that of its intents
+	case r.consumer.Sends(): // a sender's messages have the identity of their intents
 	case !r.set("identity") && r.consumer.Strategy.Marks():
 		r.refuse("identity", "this key is missing, so copies of a message cannot be recognised",
 			`name a value that the producer sets once for each message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
@@ -119,10 +119,12 @@ func (r rules) strategy() {
 	}
 }
 
-// keepsFingerprint reports whether the strategy stores fingerprints: only markers have them.
+// keepsFingerprint reports whether the strategy stores fingerprints. Only strategies with markers store
+// fingerprints.
 func (r rules) keepsFingerprint() bool { return r.consumer.Strategy.Marks() }
 
-// fingerprint rejects settings of conflicts if no fingerprint is stored, because no conflict would be found.
+// fingerprint rejects settings about conflicts if the strategy stores no fingerprints. Without fingerprints
+// no conflict can be found.
 func (r rules) fingerprint() {
 	c := r.consumer
 	if !r.ok("strategy", "fingerprint", "on_conflict") {
@@ -151,7 +153,7 @@ func (r rules) fingerprint() {
 	}
 }
 
-// waits compares durations.
+// waits checks that the consumer's durations fit together.
 func (r rules) waits() {
 	c := r.consumer
 	if r.ok("max_in_memory_wait", "retry") {
@@ -186,8 +188,8 @@ func (r rules) retryWaits() {
 	}
 }
 
-// retention reports settings that have no effect: expired messages are only recognised if messages have a time, and
-// only if markers are removed.
+// retention reports retention settings without effect. Expired messages are recognised only if messages have
+// a time and markers are removed.
 func (r rules) retention(s *Source, store *Store) {
 	c := r.consumer
 	if r.keyed() || !r.ok("retention", "on_expired", "strategy") {
@@ -212,11 +214,12 @@ func (r rules) retention(s *Source, store *Store) {
 	}
 }
 
-// days rejects daily partitions if the consumer cannot have them, and reports whether it did.
+// days rejects daily partitions of markers for consumers that cannot have them. days returns true if it
+// found such a fault.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	switch {
-	case c.Strategy.Lease: // leased reports this
+	case c.Strategy.Lease: // the rule leased reports this
 		return false
 	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
 		r.refuse("retention.daily_partitions", "days can only be dropped if ids contain a time and keep is a duration", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake), or remove it")
@@ -230,12 +233,12 @@ func (r rules) days(store *Store) bool {
 	return true
 }
 
-// timeless reports whether messages of a source certainly have no time.
+// timeless reports whether the messages of a source never have a time.
 func (s *Source) timeless() bool {
 	return s.once() || s != nil && s.File != nil && s.File.Format == "json"
 }
 
-// filter reports on_filtered without a filter.
+// filter reports the key on_filtered if the consumer has no filter.
 func (r rules) filter() {
 	if r.ok("filter", "on_filtered") && r.set("on_filtered") && !r.set("filter") {
 		r.refuse("on_filtered", "there is no filter, so no message is excluded", `add filter: {type: [TYPE]}, or remove it`)
@@ -257,8 +260,9 @@ func (r rules) filter() {
 	}
 }
 
-// filterTypes compares the types of filter with those of the handlers. A handler for a type that the filter excludes
-// never runs, which is a fault. A type without a handler may be intended: its messages are parked with the reason "unknown type".
+// filterTypes compares the types in the filter with the types of the handlers. A handler for a type that the
+// filter excludes never runs, so filterTypes reports a fault. A type without a handler may be intended: its
+// messages are parked with the reason "unknown type".
 func (r rules) filterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
 	if len(in) == 0 || len(handlers) == 0 {
@@ -281,7 +285,8 @@ func (r rules) filterTypes() {
 	}
 }
 
-// filterCanMatch reports conditions that no message of the source can meet. They would silently exclude all messages.
+// filterCanMatch rejects filter conditions that no message of the source can meet. Such a condition would
+// silently exclude all messages.
 func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// effect checks whether the strategy protects this kind of effect.
+// effect checks whether the strategy protects the consumer's kind of effect.
 func (r rules) effect() {
 	k, ok := r.consumer.Effect.known()
 	if !ok || !r.ok("effect", "strategy") {
@@ -23,7 +23,7 @@ func (r rules) effect() {
 	}
 }
 
-// remedy returns how to protect this kind if g does not.
+// remedy returns how to protect an effect of kind k if guard g does not protect the effect.
 func (k effectKind) remedy(g guard) string {
 	switch {
 	case g == byLease:
@@ -34,7 +34,7 @@ func (k effectKind) remedy(g guard) string {
 	return "write strategy: lease, and handler: {http: {url: …}}"
 }
 
-// whenDown checks whether a consumer may continue while its store is down (C10).
+// whenDown checks whether a consumer may apply messages while its store is down (C10).
 func (r rules) whenDown() {
 	c := r.consumer
 	if !c.FailOpen || !r.ok("on_store_down", "store", "strategy", "effect") {
@@ -56,7 +56,7 @@ func (r rules) whenDown() {
 	}
 }
 
-// naturalKinds returns the kinds of effects that may be repeated.
+// naturalKinds returns the kinds of effects that may happen twice.
 func naturalKinds() (kinds []string) {
 	for _, k := range effectKinds() {
 		if k.refused[byNature] == "" {
@@ -66,9 +66,9 @@ func naturalKinds() (kinds []string) {
 	return kinds
 }
 
-// Risk is a risk that the policy accepts. The set of names is fixed.
+// Risk is a risk that the policy accepts. Metrics use a fixed set of names.
 type Risk struct {
-	// Name is for metrics. Says describes the risk.
+	// Name is the label in metrics. Says describes the risk to people.
 	Name, Says string
 }
 
@@ -107,13 +107,13 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	return all
 }
 
-// replayable reports whether messages with this kind of effect may be replayed by default, because a second effect is
-// harmless.
+// replayable reports whether messages with this kind of effect may be replayed by default. A second effect
+// of such a kind is harmless.
 func (k effectKind) replayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }
 
-// replay checks whether replays are possible, and what they may do.
+// replay checks whether the consumer can replay messages, and the settings of replays.
 func (r rules) replay(from *Source) {
 	c := r.consumer
 	if !r.ok("replay", "effect", "handler", "strategy", "retention", "from") {
@@ -138,7 +138,7 @@ func (r rules) replay(from *Source) {
 	}
 }
 
-// replayed checks what an allowed replay may do.
+// replayed checks the settings of a consumer that allows replays.
 func (r rules) replayed(from *Source) {
 	c := r.consumer
 	out := c.Handler.outside()

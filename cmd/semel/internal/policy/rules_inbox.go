@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/internal/steplimit"
 )
 
-// inbox checks keys that need the store's inbox, and keys that it makes useless.
+// inbox rejects keys that need an inbox if the consumer has none, and keys that have no effect with an
+// inbox.
 func (r rules) inbox() {
 	c := r.consumer
 	if !r.ok("strategy", "ack", "inbox", "alerts") {
@@ -36,7 +37,7 @@ func (r rules) inbox() {
 	}
 }
 
-// keys warns about lanes by key if the order of keys is not kept.
+// keys warns about lanes by key if the source does not keep the order of a key's messages.
 func (r rules) keys(s *Source) {
 	c := r.consumer
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
@@ -54,7 +55,7 @@ func (r rules) keys(s *Source) {
 	}
 }
 
-// blocks checks on_parked: block.
+// blocks checks the setting on_parked: block.
 func (r rules) blocks() {
 	c := r.consumer
 	if c.OnParked != consumer.OnParkedBlock || !r.ok("on_parked", "lanes", "strategy") {
@@ -70,10 +71,10 @@ func (r rules) blocks() {
 	}
 }
 
-// noInbox is the reason why messages of the consumer cannot wait in its store.
+// noInbox is the reason why a consumer's messages cannot wait in the store.
 const noInbox = "this strategy writes no marker, and only messages with a marker can wait in the store"
 
-// longWaits rejects waits that need an inbox if there is none.
+// longWaits rejects waits that are too long for memory if the consumer has no inbox.
 func (r rules) longWaits() {
 	c := r.consumer
 	if c.Retry.MaxDelay > c.MaxInMemoryWait && !c.Strategy.Marks() {
@@ -82,7 +83,7 @@ func (r rules) longWaits() {
 	}
 }
 
-// previous reports settings that cannot be combined with identity.previous.
+// previous rejects settings that cannot be combined with identity.previous.
 func (r rules) previous() {
 	c := r.consumer
 	f := c.Identity.Previous
@@ -109,14 +110,15 @@ func (r rules) previous() {
 	}
 }
 
-// exclusive rejects the key if all services have the same handler types.
+// exclusive rejects the key exclusive for consumers with one handler for all types. Such services cannot be
+// distinguished.
 func (r rules) exclusive() {
 	if r.consumer.Exclusive && r.ok("handler") && r.consumer.owner() == "" {
 		r.refuse("exclusive", "there is one handler for all types, so this service cannot be distinguished from another", "write handler: {types: …}, or remove it")
 	}
 }
 
-// version checks settings that are combined with versions.
+// version checks settings that interact with versions.
 func (r rules) version() {
 	v := r.consumer.Version
 	if v == nil || !r.ok("version") {
@@ -156,7 +158,8 @@ func (r rules) dedup(p *Policy) {
 	r.sharing(p)
 }
 
-// sharing rejects two consumers that would take each other's rows for their own.
+// sharing rejects two consumers that write to the same deduplication table under the same name. Each would
+// treat the rows of the other consumer as its own.
 func (r rules) sharing(p *Policy) {
 	for _, other := range p.Consumers {
 		if other == r.consumer {
@@ -176,7 +179,7 @@ func (r rules) sharing(p *Policy) {
 	}
 }
 
-// named returns the value of the consumer's column.
+// named returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) named(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value

@@ -8,10 +8,11 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// Sends reports whether the consumer sends intents: it has no source, and processes what others write into its inbox.
+// Sends reports whether the consumer sends intents. A sender has no source: other consumers write intents to
+// the sender's inbox.
 func (c *Consumer) Sends() bool { return c.From == "" }
 
-// sender checks a consumer without a source.
+// sender checks a consumer that sends intents.
 func (r rules) sender() {
 	c := r.consumer
 	if !r.ok("from", "strategy") {
@@ -35,7 +36,7 @@ func (r rules) sender() {
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}
 }
 
-// intents checks the intents that SQL handlers write.
+// intents checks the intents that the consumer's SQL handlers write.
 func (r rules) intents(p *Policy) {
 	purposes := map[string]bool{}
 	for _, h := range r.consumer.Handlers() {
@@ -54,7 +55,7 @@ func (r rules) intents(p *Policy) {
 	}
 }
 
-// intentTo checks the consumer that an intent is addressed to.
+// intentTo checks the name of the consumer that sends an intent.
 func (r rules) intentTo(p *Policy, key, name string) {
 	var senders []string
 	for _, c := range p.Consumers {
@@ -72,7 +73,8 @@ func (r rules) intentTo(p *Policy, key, name string) {
 	}
 }
 
-// recipients returns the senders that the consumer writes intents for, and the key that names each.
+// recipients returns the senders for which the consumer writes intents, and the policy key that names each
+// sender.
 func (c *Consumer) recipients() (names, keys []string) {
 	add := func(key, name string) {
 		if !slices.Contains(names, name) {
@@ -92,8 +94,9 @@ func (c *Consumer) recipients() (names, keys []string) {
 	return names, keys
 }
 
-// SenderWindows returns, for each sender whose intents the consumer's duplicates send again, how long the other side
-// knows a key; nil if duplicates send nothing.
+// SenderWindows returns, by sender, how long the called system remembers idempotency keys. The senders are
+// those whose intents the consumer sends again for duplicates. SenderWindows returns nil if the consumer
+// sends no intents for duplicates.
 func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 	if !c.ReEmitIntents {
 		return nil
@@ -110,7 +113,7 @@ func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 	return windows
 }
 
-// reEmission checks whether intents can be sent again for duplicates.
+// reEmission checks the setting on_duplicate: re_emit, which sends intents again for duplicates.
 func (r rules) reEmission(p *Policy) {
 	c := r.consumer
 	const key = "on_duplicate"
@@ -139,7 +142,7 @@ func (r rules) reEmission(p *Policy) {
 	}
 }
 
-// sentAgain checks a sender whose intents are sent again.
+// sentAgain checks whether a sender may send intents again.
 func (r rules) sentAgain(key string, to *Consumer) {
 	const remedy = "write on_duplicate: skip"
 	at := "on_duplicate is re_emit, and sender " + to.Name + " "

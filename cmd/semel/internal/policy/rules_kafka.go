@@ -12,11 +12,11 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// kafkaRules check the combinations of one source's keys.
+// kafkaRules checks the combinations of one Kafka source's keys.
 type kafkaRules struct {
 	*shape.Decoder
 	kafka *Kafka
-	// at is the path of the source's kafka.
+	// at is the path of the source's key kafka.
 	at string
 }
 
@@ -44,7 +44,7 @@ func (r kafkaRules) sizes() {
 	}
 }
 
-// session rejects session_timeout if the brokers decide about it.
+// session rejects session_timeout if the group protocol leaves the timeout to the brokers.
 func (r kafkaRules) session() {
 	if !r.ok("protocol", "session_timeout") || !r.kafka.NextGen {
 		return
@@ -64,8 +64,8 @@ func (r kafkaRules) topics() {
 	}
 }
 
-// half returns the key of a certificate without a key, or of a key without a certificate, with reason and remedy;
-// empty if both or none are set.
+// half reports a certificate without a private key, or a private key without a certificate. half returns ""
+// if both or neither are set.
 func (t *TLS) half() (key, reason, remedy string) {
 	switch {
 	case t == nil:
@@ -93,7 +93,7 @@ func (r kafkaRules) encryption() {
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
 const longestRevocation = 45 * time.Second
 
-// kafka checks a consumer of a Kafka source.
+// kafka checks a consumer that reads a Kafka source.
 func (r rules) kafka(s *Source) {
 	if s == nil || s.Kafka == nil {
 		return
@@ -109,7 +109,8 @@ func (r rules) kafka(s *Source) {
 	}
 }
 
-// checkGroups reports consumers in the same group, because each would get only a part of the partitions.
+// checkGroups rejects consumers that share a consumer group, because each would receive only some of the
+// partitions.
 func (p *Policy) checkGroups(d *shape.Decoder) {
 	var before []*Consumer
 	for _, c := range p.Consumers {
@@ -133,14 +134,14 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 	return oneCluster(ka, kb) && ka.GroupOf(a) == kb.GroupOf(b)
 }
 
-// deadLetters checks that messages that end with dead_letter have a destination.
+// deadLetters checks that a consumer with the setting dead_letter has a destination for dead letters.
 func (r rules) deadLetters(s *Source) {
 	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_precondition", "retry", "on_filtered", "dead_letter", "version") {
 		return
 	}
 	endings := r.deadLetterEndings()
 	without, instead := "remove it; messages are then parked in the store", "write park: the message stays in the store"
-	if r.keyed() { // where nothing can be parked
+	if r.keyed() { // nothing can be parked without Semel's tables
 		without, instead = "remove it, and replace dead_letter by halt", "write halt, or skip for on_filtered"
 	}
 	switch place := r.consumer.DeadLetter; {
@@ -160,14 +161,14 @@ func (r rules) deadLetters(s *Source) {
 	}
 }
 
-// matches reports whether the pattern of topics matches the complete name.
+// matches reports whether the source's topic pattern matches the complete name of a topic.
 func (k *Kafka) matches(topic string) bool {
 	pattern, err := kafka.CompilePattern(k.TopicPattern)
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
 }
 
-// checkLetters rejects dead letters that another consumer reads as messages: they could become its dead letters, and
-// circulate forever.
+// checkLetters rejects a dead-letter topic that another consumer reads as its source. A failing message
+// could otherwise circulate between the topics forever.
 func (p *Policy) checkLetters(d *shape.Decoder) {
 	for _, writes := range p.Consumers {
 		from := p.Source(writes.From)
@@ -219,7 +220,7 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 	}
 }
 
-// publishes checks a handler that publishes to Kafka.
+// publishes checks a handler that publishes messages to Kafka.
 func (r rules) publishes(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {
@@ -250,32 +251,32 @@ func (r rules) comesBack(key, topic string, p *Publish, from *Source) {
 
 // Kafka is a source of topics. Each consumer of the source reads it separately, in its own group.
 type Kafka struct {
-	// Brokers are host:port. Either Topics is not empty, or TopicPattern is set.
+	// Brokers are the addresses of brokers, as host:port. Either Topics or TopicPattern is set.
 	Brokers, Topics []string
 	TopicPattern    string
-	// Group is empty for the consumer's name; see GroupOf.
+	// Group is the consumer group. If Group is empty, GroupOf uses the consumer's name.
 	Group string
-	// Instance makes the members static if it is not empty.
+	// Instance is the id for static group membership; empty for dynamic membership.
 	Instance string
-	// NextGen uses the group protocol of the brokers.
+	// NextGen selects the group protocol that brokers control (KIP-848).
 	NextGen bool
-	// SessionTimeout is 0 with NextGen, where the brokers' setting applies.
+	// SessionTimeout is 0 with NextGen, because the brokers then set the timeout.
 	SessionTimeout  time.Duration
 	Start           kafka.Start
 	CommitInterval  time.Duration
 	OnLostRecords   kafka.LostRecords
 	ReadUncommitted bool
 	Format          kafka.Format
-	// The sizes are in bytes. All except MaxRecord are 0 if the policy does not set them.
+	// The limits are in bytes. Except MaxRecord, a limit is 0 if the policy does not set the limit.
 	MaxRecord, MaxBatch, MaxFetch, MaxPartitionFetch int64
-	// ClientID and Rack are sent to brokers. Rack may be empty.
+	// ClientID and Rack are sent to the brokers. Rack may be empty.
 	ClientID, Rack string
-	// TLS and SASL are nil if the policy has none.
+	// TLS and SASL are nil if the policy sets none.
 	TLS  *TLS
 	SASL *SASL
 }
 
-// GroupOf returns the consumer group in which c reads k.
+// GroupOf returns the consumer group of c for the source k.
 func (k *Kafka) GroupOf(c *Consumer) string {
 	group := c.Name
 	if k.Group != "" {
@@ -287,26 +288,27 @@ func (k *Kafka) GroupOf(c *Consumer) string {
 	return group
 }
 
-// TLS configures encrypted connections. Paths are absolute, or empty if the policy has none.
+// TLS configures encrypted connections. Paths are absolute. Paths are empty if the policy sets none.
 type TLS struct {
-	// CA replaces the system's certificate authorities. Cert and Key are the own certificate and its key.
+	// CA replaces the certificate authorities of the system. Cert and Key are the certificate and private
+	// key of this side of the connection.
 	CA, Cert, Key string
-	// ServerName is the expected name in the broker's certificate, instead of its host.
+	// ServerName is the name that the broker's certificate must have; empty for the broker's host name.
 	ServerName string
 
 	off bool
 }
 
-// SASL is the authentication. Exactly one of the four is set.
+// SASL is the authentication at the brokers. Exactly one field is set.
 type SASL struct {
 	Plain, Scram256, Scram512 *Login
 	OAuthBearer               *Bearer
 }
 
-// Login is a user with a password, or with a file that contains it.
+// Login is a user with a password. PasswordFile can contain the password instead.
 type Login struct{ User, Password, PasswordFile string }
 
-// Bearer is a token, or a file that contains it.
+// Bearer is a token. TokenFile can contain the token instead.
 type Bearer struct{ Token, TokenFile string }
 
 // DeadLetter is the destination of dead letters.

@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// checkKeyStores checks stores of leased keys, without their consumers.
+// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of these
+// stores.
 func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	for _, s := range p.Stores {
 		at := "stores." + s.Name
@@ -37,10 +38,10 @@ func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	}
 }
 
-// keyed reports whether the consumer's store has only leased keys.
+// keyed reports whether the consumer's store has leased keys instead of Semel's tables.
 func (r rules) keyed() bool { return r.store != nil && r.store.Redis != nil }
 
-// keyStore checks a consumer whose claims are leased keys.
+// keyStore checks a consumer that keeps its claims as leased keys.
 func (r rules) keyStore() {
 	c := r.consumer
 	if !r.keyed() || !r.ok("strategy", "store") {
@@ -51,7 +52,7 @@ func (r rules) keyStore() {
 		return
 	}
 	r.keyedHandler()
-	c.AckOnReceipt = false // the key has no other value here
+	c.AckOnReceipt = false // only this value is possible with leased keys
 	if r.ok("retention") && c.Retention.Keep == 0 {
 		r.refuse("retention", "keys in Redis always expire, so forever is not possible", "set a retention that is longer than a copy can be late, such as 30d")
 	}
@@ -90,7 +91,7 @@ func (r rules) keyStore() {
 	}
 }
 
-// keyedHandler checks handler and source of a consumer of leased keys.
+// keyedHandler checks the handler and source of a consumer with leased keys.
 func (r rules) keyedHandler() {
 	c := r.consumer
 	const remedy = "use a database, or handler: {http: {url: …}} without effects"

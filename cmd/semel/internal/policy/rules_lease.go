@@ -10,10 +10,11 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// leasedWorkers is the default number of concurrent calls. A call uses no connection of the store and mostly waits.
+// leasedWorkers is the default number of concurrent calls. A call mostly waits, and holds no database
+// connection.
 const leasedWorkers = 16
 
-// lease checks consumers that call other systems, and the strategy that keeps their claims.
+// lease checks that consumers which call other systems use strategy lease, and that other consumers do not.
 func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
@@ -41,7 +42,7 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// leased checks a consumer with leases, and sets its defaults.
+// leased checks a consumer with strategy lease and sets the defaults of the strategy.
 func (r rules) leased(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
@@ -81,7 +82,8 @@ func (r rules) leased(out *outside) {
 	}
 }
 
-// callTimes checks that a call ends before another process may repeat it, and before its context ends.
+// callTimes checks two limits. A call must end before the lease expires, because another process may then
+// repeat the call. A call must also end before the consumer's timeout.
 func (r rules) callTimes(out *outside) {
 	c := r.consumer
 	key := out.at + ".timeout"
@@ -103,7 +105,7 @@ func (r rules) callTimes(out *outside) {
 	}
 }
 
-// window checks that the window is longer than a call.
+// window checks that the endpoint remembers idempotency keys for longer than one call takes.
 func (r rules) window(http *HTTP) {
 	c := r.consumer
 	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
@@ -112,10 +114,10 @@ func (r rules) window(http *HTTP) {
 	}
 }
 
-// longerLease is how much longer than a call the lease in a remedy is.
+// longerLease is added to the call timeout to suggest a lease.
 const longerLease = 10 * time.Second
 
-// endpoint compares the keys of the handler.
+// endpoint checks the combinations of an HTTP handler's keys.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
 	r.keyless(http)
@@ -131,13 +133,13 @@ func (r rules) endpoint(http *HTTP) {
 	}
 }
 
-// pure reports whether the consumer's endpoint changes nothing and responds with effects.
+// pure reports whether the consumer's endpoint is declared to change nothing and to respond with effects.
 func (c *Consumer) pure() bool {
 	h := c.Handler.HTTP
 	return h != nil && h.Pure && h.Effects != nil
 }
 
-// pure checks a consumer of an endpoint that changes nothing, and sets its defaults.
+// pure checks a consumer whose endpoint changes nothing, and sets the consumer's defaults.
 func (r rules) pure(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
@@ -149,7 +151,7 @@ func (r rules) pure(out *outside) {
 		r.refuse(at, fmt.Sprintf("each call needs a worker, and there are only %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
 	}
 	if !r.set("lanes") {
-		c.Lanes = consumer.LanesNone // otherwise calls of a partition would be sequential
+		c.Lanes = consumer.LanesNone // otherwise the calls of a partition would run one after the other
 	}
 	if r.ok("timeout") && out.timeout > c.Timeout {
 		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
@@ -177,7 +179,8 @@ func (r rules) pure(out *outside) {
 	}
 }
 
-// keyless checks calls without a key: the policy must say what an unknown outcome means.
+// keyless checks calls without an idempotency key. The policy must then say whether an unknown outcome may
+// mean a double effect or a lost effect.
 func (r rules) keyless(http *HTTP) {
 	const at = "handler.http."
 	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")

@@ -10,12 +10,12 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// handler checks the SQL of a consumer.
+// handler checks the SQL of a consumer's handler.
 func (r rules) handler(store *Store) {
 	if store == nil {
-		return // references has reported it
+		return // another rule has reported the unknown store
 	}
-	used, unread := map[string]bool{}, map[string]bool{} // by the path of params
+	used, unread := map[string]bool{}, map[string]bool{} // the keys are the paths of parameters
 	for _, h := range r.consumer.Handlers() {
 		if !r.statements(r.consumer.Dialect(store), h, used) {
 			unread[h.ParamsAt] = true
@@ -29,8 +29,8 @@ func (r rules) handler(store *Store) {
 	r.generations(store)
 }
 
-// statements checks the statements of a handler or step, adds the paths of the parameters that they use, and reports
-// whether all could be parsed.
+// statements checks the statements of a handler or step. statements adds the paths of the used parameters to
+// used, and reports whether all statements could be parsed.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
 	r.constants(dialect, h)
 	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
@@ -50,7 +50,8 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 	return whole
 }
 
-// constants rejects a constant that has another type than its parameter, because each message would be parked.
+// constants rejects a constant parameter that does not have the declared type. Otherwise every message would
+// be parked.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)
@@ -62,7 +63,7 @@ func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	}
 }
 
-// param returns the path of a parameter.
+// param returns the path of a parameter in the policy.
 func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
 func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
@@ -88,7 +89,7 @@ func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
 	}
 }
 
-// unbound returns the names without a parameter.
+// unbound returns the names that have no parameter in the handler.
 func (h Statements) unbound(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return name == sqlhandler.Generation || slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == name })
@@ -103,7 +104,7 @@ func (r rules) unusedParams(h Statements, used map[string]bool) {
 	}
 }
 
-// answers checks the statements that an endpoint's response may name.
+// answers checks the SQL statements that an endpoint's response may name.
 func (r rules) answers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
@@ -143,15 +144,15 @@ func (r rules) answer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
 	r.rows(d, key, Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: s.Otherwise})
 }
 
-// generational reports whether a statement writes into the consumer's generation.
+// generational reports whether a statement uses the built-in parameter :generation.
 func (h Statements) generational(d sqlhandler.Dialect, s Statement) bool {
 	names, err := d.Params(s.SQL)
 	return err == nil && slices.Contains(names, sqlhandler.Generation) &&
 		!slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == sqlhandler.Generation })
 }
 
-// Generational reports whether the consumer's statements have :generation, so that a rebuild can write its effects
-// beside the live ones.
+// Generational reports whether the consumer's statements use :generation. A rebuild can then write its
+// results beside the active generation.
 func (p *Policy) Generational(c *Consumer) bool {
 	store := p.Store(c.Store)
 	if store == nil || store.Redis != nil {
@@ -162,7 +163,7 @@ func (p *Policy) Generational(c *Consumer) bool {
 	})
 }
 
-// Generation returns the number of the generation that the consumer works in; 0 by default.
+// Generation returns the number of the generation that the consumer works in. The default is 0.
 func (c *Consumer) Generation() *int64 {
 	number := int64(0)
 	if c.In != nil {
@@ -171,11 +172,11 @@ func (c *Consumer) Generation() *int64 {
 	return &number
 }
 
-// Rebuilds reports whether the consumer fills a generation that is not active.
+// Rebuilds reports whether the consumer fills a generation that is not yet active.
 func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
-// generations checks a consumer with :generation in a statement. A statement without it would change the rows of the
-// live generation during a rebuild.
+// generations checks a consumer with :generation in at least one statement. A statement without :generation
+// is a fault, because a rebuild would change rows of the active generation.
 func (r rules) generations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)
@@ -209,7 +210,8 @@ func (r rules) generations(store *Store) {
 	}
 }
 
-// MayRebuild returns the rule that forbids a rebuild of the consumer; nil if none does.
+// MayRebuild returns a fault that explains why the policy forbids a rebuild of the consumer; nil if a
+// rebuild is allowed.
 func (p *Policy) MayRebuild(c *Consumer) *shape.Fault {
 	if f := p.MayReplay(c); f != nil {
 		return f

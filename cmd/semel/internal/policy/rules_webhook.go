@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// webhookRules check the combinations of one source's keys.
+// webhookRules checks the combinations of one webhook source's keys.
 type webhookRules struct {
 	*shape.Decoder
 	hook *Webhook
-	// at is the path of the source's webhook.
+	// at is the path of the source's key webhook.
 	at string
 }
 
@@ -77,10 +77,11 @@ func (r webhookRules) scheme() {
 	}
 }
 
-// withoutPackage returns the text of an error without the name of its package.
+// withoutPackage removes the package name from an error text.
 func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
 
-// checkWebhooks checks that a request reaches only one consumer, and that sources at one address agree.
+// checkWebhooks checks that only one consumer reads each webhook source. Sources at the same address must
+// also agree on the settings of the server.
 func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	readers := map[string]string{}
 	for _, c := range p.Consumers {
@@ -103,7 +104,7 @@ func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	}
 }
 
-// beside reports conflicts between two sources at one address.
+// beside reports settings that differ although two sources share an address.
 func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, remedy string)) {
 	switch {
 	case w.Path == other.Path:
@@ -115,17 +116,17 @@ func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, r
 	}
 }
 
-// webhooks checks a consumer of webhooks.
+// webhooks checks a consumer of a webhook source.
 func (r rules) webhooks(s *Source) {
 	c := r.consumer
 	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
-		c.Lanes = consumer.LanesNone // an endpoint is one lane, so one waiting event would block all others
+		c.Lanes = consumer.LanesNone // one lane for the whole endpoint would let one waiting event block all others
 	}
 	if !s.once() || !r.ok("strategy", "ack") {
 		return
 	}
 	switch {
-	case c.Strategy.Lease: // lease stores messages first, too
+	case c.Strategy.Lease: // strategy lease also stores messages first
 	case !c.Strategy.Inbox:
 		r.refuse("strategy", "providers wait for seconds and stop repeating after days, so a webhook must be stored before it is answered, independently of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
 	case !c.AckOnReceipt:
@@ -143,7 +144,8 @@ func (r rules) webhooks(s *Source) {
 	}
 }
 
-// lacks returns why messages cannot have the value of an identity's selector; empty if they can.
+// lacks returns why requests of the source cannot contain the value that an identity selector needs, or ""
+// if requests can.
 func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	name, isHeader := strings.CutPrefix(selector, "header:")
 	switch {
@@ -155,12 +157,12 @@ func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	return ""
 }
 
-// declares reports whether a header is declared as unsigned.
+// declares reports whether the policy declares the header as unsigned.
 func (w *Webhook) declares(name string) bool {
 	return slices.ContainsFunc(w.Unsigned.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// remedyOf returns how to select the identity with a scheme.
+// remedyOf returns which identity to write for a signature scheme.
 func remedyOf(w *Webhook) string {
 	switch w.Scheme {
 	case "standard_webhooks":
@@ -171,7 +173,8 @@ func remedyOf(w *Webhook) string {
 	return `name a field of the body, or declare the header at the source: unsigned: {headers: [NAME], because: "…"}`
 }
 
-// UnsignedIdentity returns the unsigned headers in a consumer's identity, with the reason that its source gives.
+// UnsignedIdentity returns the unsigned headers in the consumer's identity, and the user's reason for
+// accepting unsigned headers.
 func (p *Policy) UnsignedIdentity(c *Consumer) (headers []string, because string) {
 	s := p.Source(c.From)
 	if !s.once() {

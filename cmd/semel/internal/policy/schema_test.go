@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// validator is the published schema, itself checked against draft 2020-12.
+// validator compiles the published JSON Schema, which must be valid in draft 2020-12.
 func validator(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
@@ -58,7 +58,7 @@ func TestTheSchemaAcceptsTheExamples(t *testing.T) {
 	}
 }
 
-// examples are the policies of the repository's examples.
+// examples returns the policy files of the repository's examples.
 func examples(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("../../../../examples/*/*.yaml")

@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// selectorPattern is the pattern of selectors for editors.
+// selectorPattern is a regular expression for selectors, for use in editors.
 const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offset)\??|header:.+|body:(/.*)?\??|const:.*)$`
 
-// selector describes a text that selects a value of a message. check, if not nil, returns why a valid selector is not
-// allowed here.
+// selector describes a text that selects a value of a message. If check is not nil, check returns why a
+// valid selector is not allowed at this place.
 func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	return shape.Word{What: "a selector", Pattern: selectorPattern, Check: func(text string) (reason, remedy string) {
 		s, err := selectors.Parse(text)
@@ -24,20 +24,21 @@ func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	}}
 }
 
-// idSelector rejects selectors that are no identity. Constants and shared values are checked with the complete list.
+// idSelector rejects a selector that cannot be part of an identity. Other rules check constants and shared
+// values, because these rules need the complete list of selectors.
 func idSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return identity.By(text, "id").Trusted().Validate() // Trusted, because it is unknown here whether trusted is set
+	return identity.By(text, "id").Trusted().Validate() // the key trusted is read elsewhere, so Trusted accepts every name here
 }
 
-// sourceSelector rejects selectors that are no name of a producer.
+// sourceSelector rejects a selector that cannot be the name of a producer.
 func sourceSelector(text string, _ selectors.Selector) error {
 	return identity.By("id").From(text).Trusted().Validate()
 }
 
-// typeSelector rejects values that differ between messages.
+// typeSelector rejects a selector whose value differs in each message.
 func typeSelector(text string, s selectors.Selector) error {
 	if s.Unique() {
 		return fmt.Errorf("%q cannot be a type: its value differs in each message; select the type, such as header:event-type or body:/type", text)
@@ -45,7 +46,7 @@ func typeSelector(text string, s selectors.Selector) error {
 	return nil
 }
 
-// streamSelector rejects selectors that do not name the object whose versions are counted.
+// streamSelector rejects a selector that cannot name a stream.
 func streamSelector(text string, s selectors.Selector) error {
 	if s.Coordinate() || s.Optional() {
 		return fmt.Errorf("%q cannot be a stream; select the object whose versions the producer counts, such as body:/order", text)
@@ -53,7 +54,7 @@ func streamSelector(text string, s selectors.Selector) error {
 	return nil
 }
 
-// numberSelector rejects selectors that are no version.
+// numberSelector rejects a selector that cannot be a version.
 func numberSelector(text string, s selectors.Selector) error {
 	switch {
 	case s.Constant():
@@ -68,7 +69,7 @@ func numberSelector(text string, s selectors.Selector) error {
 	return nil
 }
 
-// contentSelector rejects values that differ between copies of a message.
+// contentSelector rejects a selector whose value differs between deliveries of one message.
 func contentSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil
@@ -76,7 +77,7 @@ func contentSelector(text string, s selectors.Selector) error {
 	return identity.FingerprintOf(text).Validate()
 }
 
-// split separates the library's errors into reason and remedy at the semicolon.
+// split cuts an error of the library at the semicolon into reason and remedy.
 func split(err error, otherwise string) (reason, remedy string) {
 	if err == nil {
 		return "", ""

@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// Statements are the statements of one handler, or of one step of it.
+// Statements are the statements of one handler or of one step.
 type Statements struct {
-	// At is their path below the consumer's. ParamsAt is the path of the object with their parameters.
+	// At is the path of the statements, and ParamsAt the path of the object with their parameters. Both
+	// paths are relative to the consumer.
 	At, ParamsAt string
-	// Type is the message type; empty if they are for every message.
+	// Type is the message type of the handler; empty if the handler is for all types.
 	Type string
-	// Step is the name of their step; empty if the handler has no steps.
+	// Step is the name of the step; empty if the handler has no steps.
 	Step string
 	*SQL
 }
 
-// Handlers returns all of a consumer's statements, in the file's order.
+// Handlers returns all statements of the consumer, in the file's order.
 func (c *Consumer) Handlers() []Statements {
 	if c.Handler.SQL != nil {
 		return c.Handler.SQL.parts("handler.sql", "")
@@ -30,7 +31,7 @@ func (c *Consumer) Handlers() []Statements {
 	return all
 }
 
-// WritesTo reports whether the consumer may write intents for a sender.
+// WritesTo reports whether the consumer may write intents that the named sender sends.
 func (c *Consumer) WritesTo(sender string) bool {
 	if h := c.Handler.HTTP; h != nil && h.Effects != nil && slices.Contains(h.Effects.Intents, sender) {
 		return true
@@ -40,7 +41,7 @@ func (c *Consumer) WritesTo(sender string) bool {
 	})
 }
 
-// parts returns the statements of a handler at a path: its own, or those of its steps.
+// parts returns the statements of a handler, or of each step if the handler has steps.
 func (s *SQL) parts(at, kind string) []Statements {
 	if s.Steps == nil {
 		return []Statements{{At: at, ParamsAt: at, Type: kind, SQL: s}}

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// traces sets where spans are sent.
+// traces sets the key traces of base.
 func traces(value string) []string {
 	return []string{"version: 1\n", "version: 1\ntraces: " + value + "\n"}
 }

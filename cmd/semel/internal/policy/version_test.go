@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// orders are the keys of versions that have no default.
+// orders has the version keys without a default.
 const orders = `stream: "body:/order", number: "body:/version"`
 
-// versioned adds versions to the base's consumer.
+// versioned adds versions to the consumer of base.
 func versioned(further string, lines ...string) []string {
 	return inConsumer(append([]string{"version: {" + orders + further + "}"}, lines...)...)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// hooks makes the base's source one of webhooks, and its consumer one of the inbox. keys are
-// further ones of the source, or others in the place of those that it has.
+// hooks gives base a webhook source and strategy inbox. keys add to the keys of the source, or replace a
+// key.
 func hooks(keys string, edits ...string) []string {
 	source := `webhook: {listen: "127.0.0.1:8080", path: /hooks, `
 	for _, usual := range []string{"scheme: github", `secret: "${GITHUB_SECRET}"`} {

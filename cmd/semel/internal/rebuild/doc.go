@@ -1,3 +1,4 @@
-// Package rebuild fills a new generation of a consumer beside the active one, switches to it when it
-// has reached the end of the source, and removes the previous one.
+// Package rebuild fills a new generation of a consumer while the active generation keeps running. When the
+// new generation has reached the end of the source, the package makes it active. The package can also remove
+// the previous generation.
 package rebuild

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Dropped returns the generation that a drop of this rebuild removes: after a switch the previous
-// generation, otherwise its own.
+// Dropped returns the generation that `semel rebuild drop` removes. After a switch, Dropped returns the
+// previous generation, otherwise the generation that the rebuild fills.
 func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 	number = -1
 	for _, g := range all {
@@ -22,7 +22,7 @@ func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 			number = g.Number
 		}
 	}
-	for i := len(all) - 1; i >= 0 && number < 0; i-- { // it was begun and may continue
+	for i := len(all) - 1; i >= 0 && number < 0; i-- { // an earlier drop was interrupted and can continue
 		if all[i].Number < of && all[i].State == generations.Dropped {
 			number = all[i].Number
 		}
@@ -33,11 +33,11 @@ func Dropped(all []admin.StoredGeneration, of int64) (number int64, err error) {
 	return number, nil
 }
 
-// slice is how many records one short transaction removes.
+// slice is the number of records that one transaction removes.
 const slice = 1000
 
-// Drop removes the records of a generation, some at a time, and returns how many it removed. Drop
-// also continues a drop that was begun.
+// Drop removes the records of a generation in many short transactions, and returns the number of removed
+// records. Drop also continues an interrupted drop.
 func Drop(ctx context.Context, st admin.Generations, name string, number int64, a store.Act) (removed int, err error) {
 	all, err := st.Generations(ctx, name)
 	if err != nil {

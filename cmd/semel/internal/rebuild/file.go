@@ -11,19 +11,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// File reports how far a rebuild has read a file.
+// File reports how much of a file a rebuild has read.
 type File struct {
 	Path, Lane string
-	// Positions has the position of the rebuild, under Name.
+	// Positions has the position of the rebuild. Name is the consumer's stored name for that position.
 	Positions source.PositionStore
 	Name      string
 }
 
-// Ends implements Far: the offset after the last complete line.
+// Ends implements Far. The end of a file is the offset after the last complete line.
 func (f *File) Ends(context.Context) (map[string]int64, error) {
 	file, err := os.Open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the file may appear later
+		return nil, nil // the file may be created later
 	}
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (f *File) Ends(context.Context) (map[string]int64, error) {
 	return map[string]int64{f.Lane: end}, err
 }
 
-// lastLine returns the offset after the last line end before an offset.
+// lastLine returns the offset after the last line break before end.
 func lastLine(r io.ReaderAt, end int64) (int64, error) {
 	part := make([]byte, 64<<10)
 	for end > 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// Topics report how far the group of a rebuild has read its topics.
+// Topics reports how much of its topics a rebuild has read.
 type Topics struct{ Recovery *kafka.Recovery }
 
-// Ends implements Far. A partition without records counts as read to its end.
+// Ends implements Far. A partition without records has been read completely.
 func (t *Topics) Ends(ctx context.Context) (map[string]int64, error) {
 	all, err := t.Recovery.Compare(ctx)
 	ends := map[string]int64{}

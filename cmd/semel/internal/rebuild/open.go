@@ -12,11 +12,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays limits the replays of a consumer that are read.
+// mostReplays is the maximum number of a consumer's replays that are read.
 const mostReplays = 1000
 
-// Open records a rebuild: first its generation, then its replay. If a killed process has opened a
-// generation without recording its replay, Open uses that generation.
+// Open records a rebuild: first the generation, then the replay. If a killed process has opened a generation
+// without recording the replay, Open uses that generation.
 func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.Act) (admin.Replay, error) {
 	if err := st.BeginGenerations(ctx, r.Consumer); err != nil {
 		return r, err
@@ -33,7 +33,7 @@ func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.
 	return r, err
 }
 
-// orphan returns the consumer's generation that is being built without a recorded replay.
+// orphan returns the generation that is being built although no replay is recorded for it.
 func orphan(ctx context.Context, st Store, name string) (int64, error) {
 	all, err := st.Generations(ctx, name)
 	if err != nil {

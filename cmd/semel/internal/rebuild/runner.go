@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is the part of a store that a rebuild needs.
+// Store has the methods of a store that a rebuild needs.
 type Store interface {
 	admin.Replays
 	admin.Generations
@@ -25,29 +25,30 @@ type Store interface {
 // Runner runs one rebuild.
 type Runner struct {
 	Store Store
-	// Replay is the recorded rebuild; Token identifies the process that runs it.
+	// Replay is the recorded rebuild. Token identifies the process that runs the rebuild.
 	Replay admin.Replay
 	Token  store.Token
-	// Who runs the rebuild, for the record of its end.
+	// Who is the person who runs the rebuild. The end of the rebuild is recorded with Who.
 	Who string
-	// Counts returns the counts of the running consumer. Far returns how far its source is read; after an
-	// error the last known values stay.
+	// Counts returns the counts of the running consumer. Far returns how much of the source is read. If Far
+	// fails, the last known values stay.
 	Counts func() semel.Counts
 	Far    Far
-	// Report is called with the progress from time to time.
+	// Report is called with the progress at intervals.
 	Report func(admin.ReplayProgress)
 }
 
-// Far reports how far a rebuild has read its source, by lane.
+// Far reports how much of its source a rebuild has read, by lane.
 type Far interface {
-	// Ends are the offsets after the last existing message, Done those after the last message up to which
-	// everything is settled.
+	// Ends returns the offset after the last existing message of each lane. Done returns, for each lane, the
+	// offset up to which all messages are settled.
 	Ends(ctx context.Context) (map[string]int64, error)
 	Done(ctx context.Context) (map[string]int64, error)
 }
 
-// Run runs the rebuild until it is switched to, stopped or dropped, or ctx ends. The replay is done
-// when its generation is active; otherwise it can be resumed.
+// Run runs the rebuild until a switch activates the generation, an operator stops or drops the rebuild, or
+// ctx ends. The replay is recorded as done when its generation is active. Otherwise the rebuild can be
+// resumed.
 func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (generations.State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -60,7 +61,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, store.ErrClaimLost) { // another process runs it
+	if errors.Is(cause, store.ErrClaimLost) { // another process runs the rebuild
 		return is, errors.Join(err, cause)
 	}
 	state, act := admin.ReplayStopped, "replay stopped"
@@ -71,7 +72,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer end()
 	r.progress(ending, before)
-	if is == generations.Active { // it had reached the end; newer messages belong to the consumer
+	if is == generations.Active { // the rebuild had reached the end; the consumer processes newer messages
 		for i := range r.Replay.Progress.Lanes {
 			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
 		}
@@ -83,10 +84,10 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	return is, errors.Join(err, ended)
 }
 
-// outcomeTimeout is the timeout for writing to the store how the rebuild ended.
+// outcomeTimeout is the timeout for recording the end of a rebuild.
 const outcomeTimeout = 10 * time.Second
 
-// keep renews the lease and checks whether the rebuild was stopped, until ctx ends.
+// keep renews the lease until ctx ends. keep stops the run if an operator has stopped the rebuild.
 func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, replay.Lease/3) {
@@ -109,7 +110,7 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 	}
 }
 
-// progress records the progress; before are the counts of earlier processes.
+// progress records the progress. before are the counts of earlier processes of the rebuild.
 func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
 	p.Counts = counted(before, r.Counts())
@@ -127,7 +128,7 @@ func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	}
 }
 
-// counted adds the counts of a consumer.
+// counted adds the counts of a consumer to the counts of a replay.
 func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied

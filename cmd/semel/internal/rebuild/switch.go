@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Point names a step of a switch at which tests kill it.
+// Point is a step of a switch at which tests kill the process.
 type Point string
 
-// The points, in order.
+// The steps in order.
 const (
 	BeforeFence  Point = "BeforeFence"
 	AfterFence   Point = "AfterFence"
@@ -28,59 +28,59 @@ const (
 	AfterSwitch  Point = "AfterSwitch"
 )
 
-// Points returns the points in order.
+// Points returns all steps in order.
 func Points() []Point {
 	return []Point{BeforeFence, AfterFence, AfterEqual, BeforeSwitch, AfterSwitch}
 }
 
-// Switch describes a switch of generations.
+// Switch describes a switch from one generation to another.
 type Switch struct {
 	Store interface {
 		admin.Generations
 		store.Inbox
 	}
 	Consumer string
-	// To is the generation that is being built.
+	// To is the new generation, which the rebuild fills.
 	To  int64
 	Far Far
-	// CatchUp limits how long the rebuild may take to come near the end; Fence limits how long no process
-	// applies anything.
+	// CatchUp is how long the switch waits for the rebuild to come close to the end of the source. Fence is
+	// how long no process may apply messages during the switch.
 	CatchUp, Fence time.Duration
-	// AllowParked switches although messages of the new generation are parked or waiting.
+	// AllowParked switches even if messages of the new generation are parked or waiting.
 	AllowParked bool
 	Act         store.Act
-	// At, if not nil, is called at each point. An error of it ends the switch like a crash of its process.
-	// For tests.
+	// At is called at each step, for tests; may be nil. If At returns an error, the switch ends as if its
+	// process had crashed.
 	At func(Point) error
-	// Report, if not nil, is called with what the switch waits for.
+	// Report is called with a text about what the switch waits for; may be nil.
 	Report func(string)
 }
 
-// Errors of a switch that has changed nothing.
+// The errors of a switch that has changed nothing.
 var (
-	// ErrNotEqual: the rebuild did not reach the end of the source in time.
+	// ErrNotEqual means that the rebuild did not reach the end of the source in time.
 	ErrNotEqual = errors.New("the rebuild has not reached the end of its source")
-	// ErrParked: messages of the new generation are parked or waiting.
+	// ErrParked means that messages of the new generation are parked or waiting.
 	ErrParked = errors.New("messages of the new generation have not taken effect")
 )
 
-// ErrUnknown: the last step has failed, and it is unknown whether it was committed.
+// ErrUnknown means that the last step failed, and that the step may have been committed.
 var ErrUnknown = errors.New("it is unknown whether the generation was switched; run the same command again to find out or to switch")
 
-// errLast: the last step has failed.
+// errLast marks errors of the last step.
 var errLast = errors.New("the switch itself")
 
-// killedError is an error of At.
+// killedError is an error that At returned.
 type killedError struct{ error }
 
 func (e killedError) Unwrap() error { return e.error }
 
-// lookAgain is the interval in which the progress of the rebuild is read.
+// lookAgain is the interval at which the progress of the rebuild is read.
 const lookAgain = 50 * time.Millisecond
 
-// Do switches and returns the generation that was active before. Until its last step every change
-// expires by itself: a killed switch leaves a fence, which expires, and the consumer continues in its
-// previous generation.
+// Do executes the switch and returns the previously active generation. All changes before the last step
+// expire by themselves. If the process of the switch is killed, a fence remains until it expires, and the
+// consumer then continues in the previous generation.
 func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	if from, err = s.generations(ctx); err != nil {
 		return 0, err
@@ -104,9 +104,9 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	return from, err
 }
 
-// giveUp ends the fences of a switch that failed. A last step that failed with a broken connection may
-// have committed. Lifting the fences waits for that commit, so the active generation can be read
-// afterwards. giveUp returns nil if the switch is done.
+// giveUp removes the fences of a failed switch. If the connection broke during the last step, the step may
+// have been committed. Removing the fences waits for that commit, so giveUp can then read the active
+// generation. giveUp returns nil if the switch was committed.
 func (s *Switch) giveUp(ctx context.Context, why error) error {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
 	defer end()
@@ -126,10 +126,11 @@ func (s *Switch) giveUp(ctx context.Context, why error) error {
 	return why
 }
 
-// liftWithin limits how long ending the fences of a failed switch may take.
+// liftWithin is the maximum time for removing the fences of a failed switch.
 const liftWithin = 10 * time.Second
 
-// generations finds the active generation and checks that the other one is being built.
+// generations returns the number of the active generation. generations returns an error unless generation
+// s.To is being built.
 func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	all, err := s.Store.Generations(ctx, s.Consumer)
 	if err != nil {
@@ -155,9 +156,10 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	return from, nil
 }
 
-// fenced runs the steps during which no process works in the old generation. Everything applied there
-// lies before the current end of the source, even if the source has not recorded it. Once the rebuild
-// has reached that end, no message was applied in the old generation alone.
+// fenced runs the steps during which no process works in the old generation. All messages that the old
+// generation has applied come before the current end of the source, even if the consumer's recorded position
+// is older. When the rebuild has reached the current end, the new generation has applied all of these
+// messages too.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
@@ -205,8 +207,7 @@ func (s *Switch) report(what string) {
 	}
 }
 
-// equal waits until the rebuild has reached the current end of the source and has no messages in
-// flight.
+// equal waits until the rebuild has reached the current end of the source and has no messages in progress.
 func (s *Switch) equal(ctx context.Context, what string) error {
 	s.report(what)
 	ends, err := s.Far.Ends(ctx)
@@ -237,7 +238,7 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 
 func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
-// behind returns the lanes that have not reached their ends.
+// behind describes the lanes in which the rebuild has not reached the end.
 func behind(ends, done map[string]int64) (short []string) {
 	for _, lane := range sorted(ends) {
 		if done[lane] < ends[lane] {
@@ -249,10 +250,10 @@ func behind(ends, done map[string]int64) (short []string) {
 
 func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
-// unfinished are the states of messages that have not taken effect and may wait for long.
+// unfinished are the states of messages that were not applied and may wait for a long time.
 var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
-// clean returns an error if messages of the new generation have not taken effect.
+// clean returns an error if messages of the new generation were not applied.
 func (s *Switch) clean(ctx context.Context) error {
 	if s.AllowParked {
 		return nil
@@ -268,5 +269,5 @@ func (s *Switch) clean(ctx context.Context) error {
 	return fmt.Errorf("%w: %s are parked or waiting, such as row %d; list them (semel messages ls --consumer %s), or allow them with --allow-parked", ErrParked, some, rows[0].Number, s.name())
 }
 
-// mostShown is how many rows are counted at most.
+// mostShown is the number at which counting of rows stops.
 const mostShown = 100

@@ -205,7 +205,7 @@ func TestARebuild(t *testing.T) {
 	})
 }
 
-// killed kills a switch at a point while messages arrive, and switches again.
+// killed kills a switch at the given step while messages arrive, and then switches again.
 func killed(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
 	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }
@@ -216,7 +216,7 @@ func killed(t *testing.T, at rebuild.Point) {
 	pass(3 * time.Second)
 	first := w.turn()
 	first.At = func(p rebuild.Point) error {
-		w.log.send(20) // the live consumer applied these long before the rebuild
+		w.log.send(20) // the consumer applied these messages long before the rebuild
 		pass(50 * time.Millisecond)
 		if p == at {
 			return errDied
@@ -227,7 +227,7 @@ func killed(t *testing.T, at rebuild.Point) {
 		t.Errorf("the switch was not killed: %v", err)
 	}
 	w.log.send(5)
-	pass(time.Minute) // the fence has expired
+	pass(time.Minute) // the fence has expired by now
 	if at != rebuild.AfterSwitch {
 		if _, err := w.turn().Do(t.Context()); err != nil {
 			t.Errorf("again: %v", err)
@@ -237,7 +237,7 @@ func killed(t *testing.T, at rebuild.Point) {
 	pass(10 * time.Second)
 	w.stop()
 	w.wantOnce(1, len(w.log.all))
-	for i := range w.log.all { // each message is applied in the old generation at most once, and in order
+	for i := range w.log.all { // the old generation has applied each message at most once, in order
 		if got := string(w.store.Get("0 m" + strconv.Itoa(i))); got != "1" && got != "" {
 			t.Errorf("m%d took effect %q times in the old generation", i, got)
 		}

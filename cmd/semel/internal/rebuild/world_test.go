@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// log holds the messages of a producer, for any number of readers.
+// log has the messages of a producer. Several readers can read a log.
 type log struct {
 	mutex sync.Mutex
 	all   []*semel.Message
@@ -38,7 +38,8 @@ func (l *log) send(n int) {
 	l.more = make(chan struct{})
 }
 
-// reader reads a log from an offset, and knows up to where everything is settled.
+// reader is a source that reads a log from an offset. reader knows the offset up to which all messages are
+// settled.
 type reader struct {
 	log      *log
 	observer source.LaneObserver
@@ -103,14 +104,14 @@ func (r *reader) position() int {
 	return r.done
 }
 
-// world has a running consumer and a rebuild of it.
+// world has a running consumer and a rebuild of the consumer.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
 	log   *log
 
 	mutex   sync.Mutex
-	live    *reader // continues where the previous one stopped
+	live    *reader // continues at the position of the previous reader
 	builder *reader
 	fail    func(*semel.Message) error
 	stop    context.CancelFunc
@@ -151,7 +152,7 @@ func (w *world) run(ctx context.Context, g consumer.Generation, src source.Sourc
 	return c.Run(ctx)
 }
 
-// build begins the rebuild.
+// build starts the rebuild.
 func (w *world) build() {
 	ctx, stop := context.WithCancel(w.t.Context())
 	before := w.stop
@@ -179,7 +180,7 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// lossy is a store that loses the reply of a switch, and may be down afterwards.
+// lossy is a store that loses the response to a switch. Afterwards the store can be down.
 type lossy struct {
 	*memstore.Store
 	commits, stays, down bool
@@ -202,7 +203,7 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return s.Store.Generations(ctx, consumer)
 }
 
-// unfinished is a store whose rebuild has unprocessed rows.
+// unfinished is a store with a rebuild that has unfinished rows.
 type unfinished struct {
 	*memstore.Store
 	pending store.Pending
@@ -215,13 +216,13 @@ func (s *unfinished) Pending(_ context.Context, consumer string) (store.Pending,
 	return s.pending, nil
 }
 
-// turn is the switch to generation 1.
+// turn returns a switch to generation 1.
 func (w *world) turn() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}
 }
 
-// wantOnce checks that each of the first n messages, and no other, took effect once in a generation.
+// wantOnce checks that a generation has applied each of the first n messages once, and no other message.
 func (w *world) wantOnce(generation, n int) {
 	w.t.Helper()
 	for i := range len(w.log.all) {

@@ -1,9 +1,11 @@
-// Package reconcile compares the messages sent to a consumer with the markers in its store, and with
-// the effects that a query finds.
+// Package reconcile compares the messages that were sent to a consumer with the markers in the consumer's
+// store. If the user gives a query for effects, the package also compares the effects.
 //
-// It decides nothing and changes nothing. It may run beside the consumer: each message is looked up
-// when it is read and, if it was not found, again at the end, so that messages in progress are not
-// reported as missing. Identities and effects are spread over files in a temporary folder by a hash of
-// the id, and compared file by file. So many messages need little memory; the disk space depends on
-// the length of their ids.
+// The comparison changes nothing. The consumer can run at the same time: each message is looked up when it
+// is read and, if it is not found, again at the end. Messages in progress are therefore not reported as
+// missing.
+//
+// Identities and effects are written to files in a temporary folder, and the files are compared one by one.
+// A hash of the id selects the file. The comparison of many messages therefore needs little memory. The disk
+// space depends on the lengths of the ids.
 package reconcile

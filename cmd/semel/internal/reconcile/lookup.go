@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// lookers limits the concurrent lookups.
+// lookers is the maximum number of concurrent lookups.
 const lookers = 8
 
-// lookUp returns the outcome of each identity, and, if it has no marker, of its previous identity.
-// formers may be nil; a previous identity without an id is none.
+// lookUp returns the outcome of each identity. If an identity has no marker, lookUp returns the outcome of
+// the previous identity in formers. formers may be nil. A previous identity without an id is not looked up.
 func (c *Comparison) lookUp(ctx context.Context, keys, formers []semel.Key) ([]Outcome, error) {
 	if c.Marker == nil {
 		return nil, errUnasked

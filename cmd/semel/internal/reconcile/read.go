@@ -11,15 +11,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// fetchMost and fetchBytes limit the messages of a source in memory.
+// fetchMost and fetchBytes limit how much of a source is in memory.
 const (
 	fetchMost  = 1024
 	fetchBytes = 8 << 20
 )
 
-// Read passes every message of a bounded source to the comparison. Read finds identities and
-// chooses types as the consumer does, and calls each with the fault of a message that has no
-// identity.
+// Read adds all messages of a bounded source to the comparison. Read finds identities and applies the filter
+// like the consumer. If a message has no identity, Read calls each with the message and the reason.
 func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
 	src.Lanes(deaf{})
 	for {
@@ -66,7 +65,7 @@ func (c *Comparison) take(ctx context.Context, all []source.Delivery, config con
 	return c.SentAs(ctx, keys, formers, at)
 }
 
-// formerOf returns the previous identity of a message; zero if it has none.
+// formerOf returns the previous identity of a message, or the zero Key if the message has none.
 func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Key {
 	if config.PreviousIdentity == nil {
 		return semel.Key{}
@@ -86,7 +85,8 @@ func (c *Comparison) keyOf(d *source.Delivery, config consumer.Config) (semel.Ke
 	return semel.Key{Consumer: c.Consumer, Source: src, ID: id}, err
 }
 
-// sentAt returns when a message was sent, by the producer's time or else the broker's.
+// sentAt returns the time at which a message was sent: the producer's time or, if the message has none, the
+// broker's time.
 func sentAt(m *semel.Message) time.Time {
 	if t := m.Time(); !t.IsZero() {
 		return t
@@ -94,16 +94,16 @@ func sentAt(m *semel.Message) time.Time {
 	return m.Origin.Time()
 }
 
-// deaf ignores events of lanes.
+// deaf is a LaneObserver that ignores all events.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}
 func (deaf) Revoking(context.Context, source.Lane) {}
 func (deaf) Lost(source.Lane)                      {}
 
-// SentBy passes the identities that read adds to the comparison, without a time of sending. SentBy
-// keeps them in files until read has ended, because read may hold the connection that a lookup
-// needs.
+// SentBy adds the identities that the function read finds, without the times at which they were sent. SentBy
+// first writes the identities to files. Lookups start when read has returned, because read may hold the
+// connection that a lookup needs.
 func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
 	all, err := newSpill()
 	if err != nil {

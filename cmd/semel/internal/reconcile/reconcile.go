@@ -12,22 +12,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Outcome is the outcome of an identity according to the store.
+// Outcome is the outcome of a message according to the store.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// None: there is no marker.
+	// None means that the identity has no marker.
 	None Outcome = iota
-	// Applied: its effect is committed.
+	// Applied means that the effect is committed.
 	Applied
-	// Waiting: it was received and is unfinished.
+	// Waiting means that the message was received and has not ended.
 	Waiting
-	// Aside: it is parked, discarded or dead-lettered.
+	// Aside means that the message is parked, discarded or dead-lettered.
 	Aside
 )
 
-// OutcomeOf returns the outcome of a marker.
+// OutcomeOf returns the outcome that a marker records.
 func OutcomeOf(o store.Outcome) Outcome {
 	switch o {
 	case store.Applied:
@@ -39,24 +39,24 @@ func OutcomeOf(o store.Outcome) Outcome {
 	}
 }
 
-// Kind names a finding.
+// Kind is the kind of a finding.
 type Kind string
 
-// The findings.
+// The kinds of findings.
 const (
-	// Missing: it was sent and has no marker.
+	// Missing means that a message was sent, but the identity has no marker.
 	Missing Kind = "missing"
-	// Doubled: its effect exists more than once.
+	// Doubled means that the effect exists more than once.
 	Doubled Kind = "doubled"
-	// WithoutEffect: it is marked as applied, and its effect does not exist.
+	// WithoutEffect means that the marker says applied, but the effect does not exist.
 	WithoutEffect Kind = "without effect"
-	// Unmarked: its effect exists, and it is not marked as applied.
+	// Unmarked means that the effect exists, but no marker says applied.
 	Unmarked Kind = "unmarked"
-	// Unknown: its marker may have been removed, or it has no identity.
+	// Unknown means that the marker may have been removed, or that the message has no identity.
 	Unknown Kind = "unknown"
 )
 
-// Finding is an identity whose marker, effect and message do not agree.
+// Finding is an identity for which message, marker and effect disagree.
 type Finding struct {
 	Kind    Kind      `json:"what"`
 	ID      string    `json:"id"`
@@ -65,8 +65,8 @@ type Finding struct {
 	Effects int       `json:"effects"`
 }
 
-// Counts count identities, each once, however often it was sent. Unusable counts messages without an
-// identity.
+// Counts has numbers of identities. An identity that was sent several times counts once. Unusable is the
+// number of messages without an identity.
 type Counts struct {
 	Sent          int64 `json:"sent"`
 	Applied       int64 `json:"applied"`
@@ -79,9 +79,9 @@ type Counts struct {
 	Unmarked      int64 `json:"unmarked"`
 	Unknown       int64 `json:"unknown"`
 	Unusable      int64 `json:"unusable"`
-	// Skipped counts messages that the consumer does not take.
+	// Skipped is the number of messages that the consumer's filter excludes.
 	Skipped int64 `json:"skipped"`
-	// Others counts ids that have effects and were not sent.
+	// Others is the number of ids that have effects although no message was sent.
 	Others int64 `json:"others"`
 }
 
@@ -90,25 +90,26 @@ func (c Counts) Found() int64 {
 	return c.Missing + c.Doubled + c.WithoutEffect + c.Unmarked + c.Unknown + c.Unusable
 }
 
-// Comparison compares the messages passed to Sent with the effects passed to Effect. Close removes its
-// files.
+// Comparison compares the messages that are passed to Sent with the effects that are passed to Effect. The
+// caller must call Close, which removes temporary files.
 type Comparison struct {
-	// Marker looks up an identity.
+	// Marker looks up the marker of an identity.
 	Marker func(ctx context.Context, key semel.Key) (admin.StoredMarker, bool, error)
-	// Consumer is the consumer whose identities are compared.
+	// Consumer is the stored name of the compared consumer.
 	Consumer string
-	// Until is the time until which a sent message must have a marker; zero: all must.
+	// Until excuses newer messages: only a message that was sent before Until must have a marker. If Until
+	// is zero, all messages must have a marker.
 	Until time.Time
-	// Kept is the time since which markers are kept; zero: all are.
+	// Kept is the time since which all markers still exist; zero if no marker was removed.
 	Kept time.Time
-	// Progress, if not nil, is called with the numbers of messages and effects read, and with the part
-	// that is compared, from 0 to 1.
+	// Progress is called with the number of messages and effects that were read, and with the completed part
+	// of the comparison, from 0 to 1. Progress may be nil.
 	Progress func(read, effects int64, compared float64)
 
 	counts  Counts
 	spill   *spill
 	effects bool
-	read    [2]int64 // messages, effects
+	read    [2]int64 // number of messages and of effects
 }
 
 func (c *Comparison) report(compared float64) {
@@ -126,14 +127,15 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent adds identities that were sent; at is zero if the time is unknown. Sent looks them up, several
-// at once.
+// Sent adds sent identities and looks them up concurrently. at has the time at which each was sent; zero if
+// unknown.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }
 
-// SentAs is Sent for identities with previous identities. A message that is marked under either
-// identity is not missing. Formers may be nil; a previous identity without an id is none.
+// SentAs adds sent identities together with previous identities. A message with a marker under either
+// identity is not missing. formers may be nil. An entry without an id means that the message has no previous
+// identity.
 func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at []time.Time) error {
 	found, err := c.lookUp(ctx, keys, formers)
 	if err != nil {
@@ -141,7 +143,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 	}
 	for i, k := range keys {
 		r := record{id: k.ID, source: k.Source, found: found[i]}
-		if formers != nil && found[i] != Applied { // it is looked up again
+		if formers != nil && found[i] != Applied { // the identity is looked up again at the end
 			r.formerID, r.formerSource = formers[i].ID, formers[i].Source
 		}
 		if !at[i].IsZero() {
@@ -156,11 +158,10 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 	return nil
 }
 
-// WithEffects announces that Effect is called from now on with all effects of the messages passed to
-// Sent before.
+// WithEffects announces that the caller will call Effect for all effects of the sent messages.
 func (c *Comparison) WithEffects() { c.effects = true }
 
-// Effect adds one effect of an id; source is "" if unknown.
+// Effect adds one effect of an id. source is "" if the source is unknown.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
 		c.report(0)
@@ -168,7 +169,7 @@ func (c *Comparison) Effect(id, source string) error {
 	return c.add(record{effect: true, id: id, source: source})
 }
 
-// Close removes the files of the comparison.
+// Close removes the temporary files.
 func (c *Comparison) Close() error {
 	if c.spill == nil {
 		return nil
@@ -176,7 +177,7 @@ func (c *Comparison) Close() error {
 	return c.spill.close()
 }
 
-// Compare calls each for every finding. The findings of an id come together; otherwise the order is
+// Compare calls each for every finding. All findings of an id are reported together. The order of ids is
 // undefined.
 func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Counts, error) {
 	if c.spill == nil {
@@ -191,22 +192,24 @@ func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Cou
 	return c.counts, nil
 }
 
-// identity is an identity that was sent.
+// identity is a sent identity with its outcome.
 type identity struct {
 	source  string
 	found   Outcome
 	at      int64
 	effects int
-	// later: it was unfinished when it was read, so the effects may be older than its marker.
+	// later means that the message had not ended when it was read. The marker found at the end can be newer
+	// than the list of effects.
 	later bool
-	// former is its previous identity; zero if unknown.
+	// former is the previous identity of the message; zero if it has none.
 	former semel.Key
 }
 
-// group holds the messages and effects of one id.
+// group has the sent identities and the effects of one id.
 type group struct {
 	sent []identity
-	// effects are the effects with an unknown source.
+	// effects is the number of effects with an unknown source. sources has the number of effects of each
+	// source.
 	effects int
 	sources map[string]int
 }
@@ -254,7 +257,7 @@ func (g *group) take(r record) {
 			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at, former: semel.Key{Source: r.formerSource, ID: r.formerID}})
 			return
 		}
-		o := &g.sent[i] // sent again: the first time and the last outcome count
+		o := &g.sent[i] // the identity was sent again: keep the first time and the last outcome
 		if o.former.ID == "" {
 			o.former = semel.Key{Source: r.formerSource, ID: r.formerID}
 		}
@@ -265,7 +268,7 @@ func (g *group) take(r record) {
 	}
 }
 
-// again looks up identities once more that were unfinished.
+// again looks up the identities of messages that had not ended.
 func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
 	var keys, formers []semel.Key
 	var of []*identity
@@ -307,7 +310,7 @@ func (c *Comparison) judge(id string, g *group, each func(Finding) error) error 
 	return nil
 }
 
-// kind returns the finding for an identity and counts it; "" if there is none.
+// kind returns and counts the finding for an identity. kind returns "" if there is no finding.
 func (c *Comparison) kind(o identity) Kind {
 	switch {
 	case o.effects > 1:
@@ -337,5 +340,5 @@ func (c *Comparison) kind(o identity) Kind {
 	return ""
 }
 
-// errUnasked: Marker is not set.
+// errUnasked is the error if Comparison.Marker is nil.
 var errUnasked = errors.New("reconcile: Comparison.Marker is not set")

@@ -11,31 +11,30 @@ import (
 	"path/filepath"
 )
 
-// parts is the number of files over which the records are spread: of ten million ids, a file has forty
-// thousand.
+// parts is the number of files. With ten million ids, each file has about 40,000 ids.
 const parts = 256
 
-// record is an identity that was sent, or an effect of an identity.
+// record is a sent identity or an effect.
 type record struct {
 	effect bool
 	id     string
-	// source is the source of the identity; for an effect, "" if the query returns none.
+	// source is the source of the identity. For an effect, source is "" if the query returns no source.
 	source string
-	// formerID and formerSource are the previous identity; "" if unknown.
+	// formerID and formerSource are the previous identity; "" if the message has none.
 	formerID, formerSource string
 
 	found Outcome
-	at    int64 // Unix milliseconds; 0: unknown
+	at    int64 // in Unix milliseconds; 0 if unknown
 }
 
-// spill keeps records in files. All records of an id are in one file.
+// spill writes records to temporary files. All records of an id are in the same file.
 type spill struct {
 	folder string
 	files  [parts]*os.File
 	to     [parts]*bufio.Writer
 }
 
-// former marks a record that has a previous identity.
+// former is a flag in the encoding of a record with a previous identity.
 const former = 1 << 7
 
 func newSpill() (s *spill, err error) {
@@ -49,8 +48,8 @@ func newSpill() (s *spill, err error) {
 		}
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
-	// Open files need no names: a killed process leaves no files behind. On systems that keep the names of
-	// open files, close removes them.
+	// The names of open files are not needed. Removing the names now means that a killed process leaves no
+	// files. On systems that cannot remove open files, close removes them.
 	_ = os.RemoveAll(s.folder)
 	return s, nil
 }
@@ -84,7 +83,7 @@ func (s *spill) add(r record) error {
 	return err
 }
 
-// each reads the records of one file.
+// each calls do for every record of one file.
 func (s *spill) each(part int, do func(record)) error {
 	if err := s.to[part].Flush(); err != nil {
 		return err

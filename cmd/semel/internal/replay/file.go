@@ -15,10 +15,11 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// ErrOther: the source has changed since the replay was begun.
+// ErrOther means that the source has changed since the replay started.
 var ErrOther = errors.New("the source has changed since the replay was begun")
 
-// checked is how many bytes of a file before its end are hashed to recognise it.
+// checked is the number of bytes before the end of a file that are hashed. The hash shows whether a resumed
+// replay reads the same file.
 const checked = 4 << 10
 
 // File is a file that is replayed.
@@ -28,7 +29,7 @@ type File struct {
 	opened     *os.File
 }
 
-// NewFile returns the file at path under the name of its lane. NewFile opens nothing.
+// NewFile returns the file at path. lane is the name of the file's lane. NewFile opens nothing.
 func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }
@@ -74,7 +75,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
-// offset returns the offset of a bound, if it has one.
+// offset sets *to to the offset of a bound, if the bound has one.
 func (f *File) offset(b Bound, to *int64) error {
 	for lane, at := range b.Offsets {
 		if lane != "" && lane != f.lane {
@@ -85,7 +86,7 @@ func (f *File) offset(b Bound, to *int64) error {
 	return nil
 }
 
-// beginsLine reports whether a line begins, or the file ends, at a byte.
+// beginsLine reports whether the byte at offset at is the start of a line or the end of the file.
 func (f *File) beginsLine(at, size int64) (bool, error) {
 	if at == 0 || at == size {
 		return true, nil
@@ -95,7 +96,7 @@ func (f *File) beginsLine(at, size int64) (bool, error) {
 	return before[0] == '\n', err
 }
 
-// rangeOf describes the replayed range, with the times that bound it.
+// rangeOf describes the range of a replay and adds the times of its bounds.
 func rangeOf(what string, from, to Bound) string {
 	if !from.Time.IsZero() {
 		what += ", from " + from.Time.UTC().Format(time.RFC3339)
@@ -135,12 +136,12 @@ func (f *File) Source(_ context.Context, p admin.ReplayProgress) (source.Source,
 // Close implements Origin.
 func (f *File) Close() {
 	if f.opened != nil {
-		_ = f.opened.Close() // it was only read
+		_ = f.opened.Close() // the error does not matter, because the file was only read
 		f.opened = nil
 	}
 }
 
-// recognised returns a hash of the bytes before an offset.
+// recognised returns a hash of the last bytes before an offset.
 func recognised(f *os.File, to int64) (string, error) {
 	stood := make([]byte, min(to, checked))
 	if _, err := f.ReadAt(stood, to-int64(len(stood))); err != nil && !errors.Is(err, io.EOF) {
@@ -150,7 +151,7 @@ func recognised(f *os.File, to int64) (string, error) {
 	return fmt.Sprintf("%x", sum[:8]), nil
 }
 
-// section reads a file up to an offset.
+// section reads a part of a file.
 type section struct {
 	path   string
 	file   *os.File

@@ -12,7 +12,7 @@ import (
 type ending uint8
 
 const (
-	// open: the message is unfinished.
+	// open: the message has not ended.
 	open ending = iota
 	applied
 	skipped
@@ -25,9 +25,9 @@ const (
 	foreign
 	tooOld
 	timeless
-	// outside: the message is not one of those that are replayed.
+	// outside: the message does not belong to the replay.
 	outside
-	// unknown: the outcome cannot be predicted.
+	// unknown: a preview cannot predict the outcome.
 	unknown
 )
 
@@ -56,7 +56,7 @@ func endingOf(e source.End) ending {
 	return open
 }
 
-// count counts a message that has ended.
+// count adds the outcome of a message to the counts.
 func count(c *admin.ReplayCounts, e ending) {
 	if e == outside {
 		return
@@ -69,19 +69,20 @@ func count(c *admin.ReplayCounts, e ending) {
 	*counted[e]++
 }
 
-// lane is a lane in progress: its messages in order, from the first unfinished one.
+// lane is a lane of a replay. underWay has the lane's messages in order, starting with the first message
+// that has not ended.
 type lane struct {
 	admin.ReplayLane
 	underWay []place
 }
 
-// place is a message of a lane.
+// place is a message of a lane, with its outcome.
 type place struct {
 	offset int64
 	ending ending
 }
 
-// begin adds a message; false: it was added or finished before.
+// begin adds a message to the lane. If the message was added before or has ended, begin returns false.
 func (l *lane) begin(offset int64) bool {
 	last := l.After
 	if n := len(l.underWay); n > 0 {
@@ -94,7 +95,8 @@ func (l *lane) begin(offset int64) bool {
 	return true
 }
 
-// end records the outcome of a message, and counts the messages up to the first unfinished one.
+// end records the outcome of a message. end then counts all messages before the first message that has not
+// ended.
 func (l *lane) end(offset int64, e ending, c *admin.ReplayCounts) {
 	i, found := slices.BinarySearchFunc(l.underWay, offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
 	if !found || l.underWay[i].ending != open {

@@ -8,21 +8,23 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Bound is the beginning or the end of a replay. The zero value is the beginning of the source, or its
-// current end.
+// Bound is the start or the end of a replay. A zero Bound is the start of the source, or the current end of
+// the source.
 type Bound struct {
-	// Time, if not zero, is the time of the first message, or of the first message after the last.
+	// Time, as a start, is the earliest time of replayed messages. As an end, Time is the time from which
+	// messages are no longer replayed. The zero Time sets no bound.
 	Time time.Time
-	// Offsets are offsets by lane, or under the empty name that of the only lane; nil: none given.
+	// Offsets are offsets by lane. An empty lane name means the only lane of the source. Offsets is nil if
+	// the user gave none.
 	Offsets map[string]int64
 }
 
-// Origin is a source from which messages are replayed.
+// Origin is a source whose messages can be replayed.
 type Origin interface {
-	// Plan returns the current range between two bounds.
+	// Plan returns the lanes and offsets between two bounds.
 	Plan(ctx context.Context, from, to Bound) (admin.ReplayProgress, error)
-	// Source reads the range from its progress. An error that wraps ErrOther reports that the source has
-	// changed.
+	// Source returns a source for the part of the range that is not replayed yet. An error that wraps
+	// ErrOther means that the source has changed.
 	Source(ctx context.Context, p admin.ReplayProgress) (source.Source, error)
 	Close()
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// pace limits the messages per second.
+// pace limits the number of messages per second.
 type pace struct {
-	perSecond int // 0: no limit
+	perSecond int // 0 means no limit
 	tokens    float64
 	at        time.Time
 }
 
-// ask waits until messages may pass and returns how many, at most most; 0 if ctx has ended.
+// ask waits until further messages are allowed, and returns how many, but at most most. If ctx ends, ask
+// returns 0.
 func (p *pace) ask(ctx context.Context, most int) int {
 	if p.perSecond == 0 {
 		return most
@@ -36,5 +37,5 @@ func (p *pace) ask(ctx context.Context, most int) int {
 	}
 }
 
-// take counts messages that have passed.
+// take subtracts n from the number of messages that may pass now.
 func (p *pace) take(n int) { p.tokens -= float64(n) }

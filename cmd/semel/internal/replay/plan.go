@@ -16,16 +16,18 @@ type Teller interface {
 	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
 }
 
-// fetchMost and fetchBytes bound one request for predictions.
+// fetchMost and fetchBytes limit the messages of one call of Preview.
 const (
 	fetchMost  = 1024
 	fetchBytes = 8 << 20
 )
 
-// Preview reads a source to its end and predicts the outcomes of its messages. Preview calls told, if
-// not nil, with the number read so far. Preview changes nothing. Of two new copies, the first counts
-// as applied and the second as its duplicate, or as a conflict with it. Each new message takes some
-// dozens of bytes of memory.
+// Preview reads a source to the end and predicts the outcomes of its messages. Preview changes nothing.
+// Preview calls told with the counts so far; told may be nil.
+//
+// If the source has two copies of a new message, the first copy counts as applied. The second copy counts as
+// a duplicate, or as a conflict if its content differs. Each new message needs some dozens of bytes of
+// memory.
 func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(admin.ReplayCounts)) (admin.ReplayCounts, error) {
 	s.Lanes(deaf{})
 	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}
@@ -55,11 +57,11 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 	}
 }
 
-// copies remembers the messages that are new to the store.
+// copies remembers the messages of the source that are new to the store.
 type copies struct {
 	seen      map[[16]byte]semel.Fingerprint
 	conflicts map[[16]byte]bool // by identity and content
-	accept    bool              // the first content counts, and others leave no row
+	accept    bool              // only the first content counts, and a conflict leaves no row
 }
 
 func (c *copies) ending(f *admin.Prediction) ending {
@@ -83,7 +85,8 @@ func (c *copies) ending(f *admin.Prediction) ending {
 	return skipped
 }
 
-// conflict returns the outcome of a conflict: another copy of its content is a duplicate of the first.
+// conflict returns the outcome of a conflict. A second conflict with the same content is a duplicate of the
+// first conflict.
 func (c *copies) conflict(f *admin.Prediction) ending {
 	key := sumOf(f.Key, f.Fingerprint)
 	if c.conflicts[key] && !c.accept {
@@ -104,7 +107,7 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 	return short
 }
 
-// deaf ignores events of lanes.
+// deaf is a LaneObserver that ignores all events.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}

@@ -103,7 +103,7 @@ func TestAKilledReplayCanBeContinued(t *testing.T) {
 	}
 }
 
-// killed kills the process of a replay at a point, and resumes the replay in another.
+// killed kills the process of a replay at the given crash point, and resumes the replay in another process.
 func killed(t *testing.T, point faults.Point, times int64) {
 	w := newWorld(t, lines(0, 60))
 	w.live(lines(0, 10))
@@ -116,7 +116,7 @@ func killed(t *testing.T, point faults.Point, times int64) {
 			kill()
 		}
 	}}
-	w.handle = func(m *semel.Message) error { // unfinished when the progress is recorded, while later messages have ended
+	w.handle = func(m *semel.Message) error { // the message is unfinished when the progress is recorded, but later messages have ended
 		if m.Identity.ID == "m12" {
 			wait(t, Lease/2)
 		}
@@ -272,7 +272,7 @@ func TestAReplayOfATimeRange(t *testing.T) {
 	})
 }
 
-// silent is a store that stops recording progress at some moment.
+// silent is a store that stops recording progress after some calls.
 type silent struct {
 	admin.Replays
 	asked int

@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lease is how long a replay belongs to a process that sends no sign of life. Every third of it, the
-// process renews the lease and records the progress.
+// Lease is how long a replay belongs to a process that does not renew the lease. A process renews the lease
+// and records the progress three times per Lease.
 const Lease = 15 * time.Second
 
-// ErrStopped: an operator has stopped the replay.
+// ErrStopped means that an operator has stopped the replay.
 var ErrStopped = errors.New("an operator has stopped the replay")
 
 // Runner runs one replay.
@@ -28,13 +28,13 @@ type Runner struct {
 	Number int64
 	Token  store.Token
 	Source *Source
-	// Progress is the recorded progress.
+	// Progress is the progress that the store has recorded.
 	Progress admin.ReplayProgress
-	// Who runs the replay, for the record of its end.
+	// Who is the person who runs the replay. The end of the replay is recorded with Who.
 	Who string
-	// Told, if not nil, is called whenever the progress was recorded.
+	// Told is called after each recording of the progress; may be nil.
 	Told func()
-	// Plan is for tests.
+	// Plan has crash points for tests.
 	Plan faults.Plan
 }
 
@@ -44,19 +44,19 @@ func (r *Runner) at(p faults.Point) {
 	}
 }
 
-// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends.
-// Run records the end: ReplayDone, or ReplayStopped with the reason.
+// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. Run then
+// records the state ReplayDone, or the state ReplayStopped with the reason.
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // renews the lease until messages in flight have ended
+	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // renew the lease until the messages in progress have ended
 	var group worker.Group
 	group.Go(func() { r.keep(keeping, cancel) })
 	summary, err := running.All(ctx, map[string]running.Consumer{name: c}, nil, nil)
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, store.ErrClaimLost) { // another process runs it
+	if errors.Is(cause, store.ErrClaimLost) { // another process runs the replay
 		return summary, admin.ReplayRunning, errors.Join(err, cause)
 	}
 	state := admin.ReplayStopped
@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 	return summary, state, errors.Join(err, r.end(context.WithoutCancel(ctx), state, err))
 }
 
-// keep renews the lease and checks whether the replay was stopped, until ctx ends.
+// keep renews the lease until ctx ends. keep stops the run if an operator has stopped the replay.
 func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, Lease/3) {
@@ -84,7 +84,7 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 		case err == nil:
 			alive = time.Now()
 			if state == admin.ReplayStopping {
-				stop(ErrStopped) // the first cause counts
+				stop(ErrStopped) // only the first cause counts
 			}
 			if r.Told != nil {
 				r.Told()
@@ -99,17 +99,17 @@ func (r *Runner) progress() admin.ReplayProgress {
 	return p
 }
 
-// Abandon ends a recorded replay that could not begin.
+// Abandon records the end of a replay that could not start.
 func (r *Runner) Abandon(ctx context.Context) error {
 	return r.end(context.WithoutCancel(ctx), admin.ReplayStopped, errAbandoned)
 }
 
 var errAbandoned = errors.New("it could not begin")
 
-// outcomeTimeout is the timeout for writing to the store how the replay ended.
+// outcomeTimeout is the timeout for recording the end of a replay.
 const outcomeTimeout = 10 * time.Second
 
-// end records how the replay ended.
+// end records the end of the replay.
 func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) er
 	return err
 }
 
-// Sum describes the counts of messages.
+// Sum returns the counts as a text.
 func Sum(c admin.ReplayCounts) string {
 	text := fmt.Sprintf("%d messages read, %d applied, %d skipped", c.Read, c.Applied, c.Skipped)
 	for _, one := range []struct {

@@ -12,12 +12,13 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source is the source of a replay's consumer. Source reads another source and leaves out messages
-// that are too old or were done before. Source counts how far each lane is done.
+// Source is the source for a replay's consumer. Source reads the messages of another source, inner. Messages
+// that are too old, and messages that an earlier run of the replay has completed, are left out. Source
+// records the progress of each lane.
 type Source struct {
 	inner   source.Source
 	options Options
-	pace    pace // used by the goroutine that fetches
+	pace    pace // used only by the fetching goroutine
 
 	mutex  sync.Mutex
 	lanes  map[string]*lane
@@ -29,19 +30,19 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Options choose what is replayed.
+// Options describe which messages are replayed.
 type Options struct {
-	// Progress is the progress so far; its lanes are replayed.
+	// Progress is the progress of earlier runs. Only the lanes of Progress are replayed.
 	Progress admin.ReplayProgress
-	// Oldest is the earliest time at which a message may have been sent; zero: no limit. SentAt returns
-	// that time of a delivery, zero if unknown.
+	// Oldest is the earliest time at which a replayed message was sent; zero for no limit. SentAt returns
+	// the time at which a message was sent, or zero if unknown.
 	Oldest time.Time
 	SentAt func(*source.Delivery) time.Time
-	// PerSecond limits the messages per second; 0: no limit.
+	// PerSecond is the maximum number of messages per second; 0 means no limit.
 	PerSecond int
 }
 
-// NewSource returns a source with the messages of inner that are not done yet.
+// NewSource returns a source with those messages of inner that are not completed yet.
 func NewSource(inner source.Source, o Options) *Source {
 	s := &Source{inner: inner, options: o, pace: pace{perSecond: o.PerSecond}, lanes: map[string]*lane{}, counts: o.Progress.Counts}
 	for _, l := range o.Progress.Lanes {
@@ -63,8 +64,8 @@ func (s *Source) Flow(l source.Lane, on bool) { s.inner.Flow(l, on) }
 // Close implements source.Source.
 func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 
-// Fetch implements source.Source. If inner has changed, the source ends: the progress is kept, and
-// Fault returns the reason. Other errors are passed on.
+// Fetch implements source.Source. If inner has changed, the source ends, the progress stays recorded, and
+// Fault returns the reason. Other errors are returned.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for {
 		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
@@ -91,19 +92,20 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// gone reports whether an error says that the source has changed.
+// gone reports whether an error means that the source has changed.
 func gone(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
 
-// end records why the source has ended.
+// end ends the source with a reason.
 func (s *Source) end(fault error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.ended, s.fault = true, fault
 }
 
-// choose removes deliveries that the consumer must not get.
+// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are settled
+// without processing.
 func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -115,7 +117,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 		if fresh := l.begin(offset); fresh {
 			ending = s.refused(d)
 		} else if offset <= l.After {
-			ending = skipped // done before and already counted
+			ending = skipped // completed and counted by an earlier run
 		}
 		if ending == open {
 			wanted = append(wanted, *d)
@@ -127,7 +129,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 	return wanted, dropped
 }
 
-// lane returns a lane; an unknown one is added.
+// lane returns the lane with this id, and adds the lane if it is unknown.
 func (s *Source) lane(id string) *lane {
 	l := s.lanes[id]
 	if l == nil {
@@ -138,7 +140,8 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refused returns the outcome of a message that is not replayed; open if it is.
+// refused returns the outcome of a message that the replay leaves out. For a message that is replayed,
+// refused returns open.
 func (s *Source) refused(d *source.Delivery) ending {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
@@ -165,7 +168,8 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// settled records the outcomes of messages, except of those that are left.
+// settled records the outcomes of settled messages. left are the indexes of messages that could not be
+// settled.
 func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -181,7 +185,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 	}
 }
 
-// predict ends deliveries with their predicted outcomes.
+// predict settles deliveries with their predicted outcomes.
 func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
@@ -194,7 +198,7 @@ func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []e
 	return err
 }
 
-// Part returns how much of the range is done, from 0 to 1.
+// Part returns the completed part of the range, from 0 to 1.
 func (s *Source) Part() float64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -219,7 +223,7 @@ func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts
 	return lanes, s.counts
 }
 
-// Done reports whether all messages were delivered and have ended.
+// Done reports whether all messages of the range have ended.
 func (s *Source) Done() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -231,7 +235,7 @@ func (s *Source) Done() bool {
 	return s.ended && s.fault == nil
 }
 
-// Fault returns why the source ended early; nil if it did not.
+// Fault returns why the source ended early, or nil.
 func (s *Source) Fault() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Topics are Kafka topics that are replayed.
+// Topics are Kafka topics to replay.
 type Topics struct{ reader *kafka.Range }
 
-// NewTopics returns topics that are read with the configuration of the consumer's source.
+// NewTopics returns topics that are read with the configuration of the consumer's Kafka source.
 func NewTopics(c kafka.Config) (*Topics, error) {
 	reader, err := kafka.NewRange(c)
 	return &Topics{reader}, err
@@ -40,7 +40,7 @@ func (t *Topics) Plan(ctx context.Context, from, to Bound) (p admin.ReplayProgre
 	return p, err
 }
 
-// mostNamed is how many partitions a range names.
+// mostNamed is the maximum number of partitions that the description of a range lists.
 const mostNamed = 8
 
 // Source implements Origin.

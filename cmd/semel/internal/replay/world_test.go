@@ -24,14 +24,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world is a store, and the contents of a consumer's file.
+// world is a store in memory, and the text of the consumer's source file.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
 	text  string
-	// dead: the process no longer reaches its store.
+	// dead means that the process can no longer reach the store.
 	dead atomic.Bool
-	// handle, if not nil, is called before an effect.
+	// handle is called before each effect; may be nil.
 	handle func(*semel.Message) error
 }
 
@@ -48,7 +48,8 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// lines returns a number of messages as a file has them.
+// lines returns lines of a source file. The messages have the numbers from from up to, but not including,
+// to.
 func lines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -64,7 +65,7 @@ func (w *world) config(src source.Source) consumer.Config {
 	}
 }
 
-// consumer returns the consumer whose messages are replayed.
+// consumer returns the consumer that processes replayed messages.
 func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Plan) *consumer.Consumer[*memstore.Tx] {
 	w.t.Helper()
 	c := w.config(src)
@@ -83,7 +84,7 @@ func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Pla
 	return made
 }
 
-// live runs the consumer over a text, as its own source would.
+// live runs the consumer over a text as if it were the consumer's own source.
 func (w *world) live(text string) {
 	w.t.Helper()
 	if err := w.consumer(file.Stdin(strings.NewReader(text), file.Options{Format: file.JSON}), nil).Run(w.t.Context()); err != nil {
@@ -91,7 +92,7 @@ func (w *world) live(text string) {
 	}
 }
 
-// source returns the source of a replay with this progress.
+// source returns the source of a replay with the given progress.
 func (w *world) source(p admin.ReplayProgress, perSecond int) *Source {
 	from := max(p.Lanes[0].From, p.Lanes[0].After)
 	section := file.Section(strings.NewReader(w.text[from:p.Lanes[0].To]), from, "in", file.Options{Format: file.JSON, Lane: "in"})
@@ -102,7 +103,7 @@ func (w *world) whole() admin.ReplayProgress {
 	return admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
 }
 
-// predict returns the predicted outcomes of all messages.
+// predict predicts the outcomes of all messages and returns the counts.
 func (w *world) predict() admin.ReplayCounts {
 	w.t.Helper()
 	source := w.source(w.whole(), 0)
@@ -116,7 +117,7 @@ func (w *world) predict() admin.ReplayCounts {
 
 var start = store.Act{Verb: "replay start", Who: "ana", Why: "x"}
 
-// begin records a replay of all messages.
+// begin records a new replay of all messages.
 func (w *world) begin() *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Progress: w.whole(), Who: "ana"}
@@ -127,7 +128,7 @@ func (w *world) begin() *Runner {
 	return r
 }
 
-// take resumes a replay.
+// take takes over a replay, as another process would to resume it.
 func (w *world) take(number int64) *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Number: number, Who: "bo"}
@@ -139,13 +140,13 @@ func (w *world) take(number int64) *Runner {
 	return r
 }
 
-// run runs a replay to its end.
+// run runs a replay until it has ended.
 func (w *world) run(ctx context.Context, r *Runner, perSecond int, plans ...faults.Plan) (running.Summary, admin.ReplayState, error) {
 	r.Source = w.source(r.Progress, perSecond)
 	return r.Run(ctx, "billing", w.consumer(r.Source, &semel.Replay{ID: r.Number}, plans...))
 }
 
-// wantEffects checks that each message took effect once.
+// wantEffects checks that each message was applied exactly once.
 func (w *world) wantEffects(from, to int) {
 	w.t.Helper()
 	for i := from; i < to; i++ {

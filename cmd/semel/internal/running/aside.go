@@ -16,24 +16,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Aside counts the messages that running consumers park, dead-letter or discard, by reason. Aside
-// is a semel.Observer; the zero value is ready.
+// Aside counts the messages that running consumers park, dead-letter or discard, by reason. Aside implements
+// semel.Observer. The zero value is ready for use.
 type Aside struct {
-	// Rowless reports whether a consumer's store keeps no rows, like Redis; nil: all stores keep rows.
+	// Rowless reports whether a consumer's store has no rows, as with Redis. If Rowless is nil, all stores
+	// have rows.
 	Rowless func(consumer string) bool
 
 	mutex  sync.Mutex
 	counts map[group]int // guarded by mutex
 }
 
-// group is one line of the count.
+// group is one line of the table.
 type group struct {
 	consumer string
 	how      semel.EventKind
 	reason   semel.Reason
 }
 
-// aside names the counted events as the summary does.
+// aside maps the counted events to their names in the summary.
 var aside = map[semel.EventKind]string{
 	semel.EventParked:       "parked",
 	semel.EventConflict:     "conflicts",
@@ -58,23 +59,24 @@ func (a *Aside) Observe(e semel.Event) {
 	a.counts[g] += e.Messages
 }
 
-// Handlers may invent reasons, so the counted and the shown groups are limited.
+// mostGroups and mostShown limit the counted and the printed groups, because handlers can use any text as a
+// reason.
 const (
 	mostGroups     = 1000
 	mostShown      = 20
 	furtherReasons = "further reasons"
 )
 
-// longestCell limits the columns of a reason in the table.
+// longestCell is the maximum width of a reason in the table.
 const longestCell = 40
 
-// shortestCell is the width of a reason on a narrow terminal.
+// shortestCell is the width of a reason in the table on a narrow terminal.
 const shortestCell = 8
 
-// Write prints how many messages were parked, dead-lettered or discarded for which reason, most
-// frequent first, and the commands that list them; list returns the beginning of such a command.
-// Write prints nothing if there are none. The table has at most the given columns;
-// terminal.Unlimited cuts only long reasons.
+// Write prints how many messages were parked, dead-lettered or discarded for each reason, most frequent
+// reason first. Below the table, Write prints commands that list the messages. list returns the text of such
+// a command. Without any message, Write prints nothing. The table has at most the given number of columns.
+// With terminal.Unlimited, only long reasons are cut.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -100,7 +102,7 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	return err
 }
 
-// table prints the groups; reasons are cut if the table is too wide.
+// table prints the groups. If the table is too wide, table cuts the reasons.
 func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	reason := longestCell
 	if columns != terminal.Unlimited {
@@ -128,7 +130,7 @@ func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	return nil
 }
 
-// example returns the first group that waits for a person, or else the first.
+// example returns the first group whose messages need a person, or else the first group.
 func example(groups []group) group {
 	for _, g := range groups {
 		if (g.how == semel.EventParked || g.how == semel.EventConflict) && g.reason != furtherReasons {
@@ -138,7 +140,7 @@ func example(groups []group) group {
 	return groups[0]
 }
 
-// flags choose the rows of a group.
+// flags returns the flags that choose the rows of the group.
 func (g group) flags() []string {
 	flags := []string{"--reason", string(g.reason)}
 	switch g.how {

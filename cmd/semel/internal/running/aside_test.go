@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// listing is a command as the summary shows it.
+// listing returns a command as the summary prints it.
 func listing(verb string, flags ...string) string { return verb + " " + strings.Join(flags, " ") }
 
 func TestTheSummaryOfParkedMessagesNamesReasonsAndCommands(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Bar shows a progress bar on a terminal. Close it before anything else is written there.
+// Bar is a progress bar on a terminal. Call Close before anything else is written to the terminal.
 type Bar struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
 }
 
-// NewBar shows a bar with nothing done.
+// NewBar shows an empty bar.
 func NewBar(screen io.Writer, total int) *Bar {
 	container := mpb.New(mpb.WithOutput(screen), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh(), mpb.WithWidth(barWidth))
 	bar := container.New(int64(total), mpb.BarStyle(),
@@ -27,16 +27,16 @@ func NewBar(screen io.Writer, total int) *Bar {
 // barWidth is the width of the bar in columns.
 const barWidth = 40
 
-// Set sets how many are done.
+// Set sets the number of completed messages.
 func (b *Bar) Set(done int) { b.bar.SetCurrent(int64(done)) }
 
-// Close draws the bar a last time and leaves it.
+// Close draws the bar once more and leaves it on the screen.
 func (b *Bar) Close() {
 	b.bar.Abort(false)
 	b.container.Wait()
 }
 
-// Lines reports progress on lines, at an interval. Lines is used by one goroutine.
+// Lines prints the progress as lines, at an interval. Lines must be used by one goroutine only.
 type Lines struct {
 	to    io.Writer
 	total int
@@ -45,7 +45,7 @@ type Lines struct {
 	told  time.Time
 }
 
-// NewLines prints nothing yet.
+// NewLines returns a Lines. The first line is printed after the interval.
 func NewLines(to io.Writer, total int, now func() time.Time) *Lines {
 	return &Lines{to: to, total: total, now: now, began: now(), told: now()}
 }
@@ -53,7 +53,7 @@ func NewLines(to io.Writer, total int, now func() time.Time) *Lines {
 // toldEvery is the interval between lines.
 const toldEvery = 10 * time.Second
 
-// Set sets how many are done.
+// Set sets the number of completed messages.
 func (l *Lines) Set(done int) {
 	now := l.now()
 	if now.Sub(l.told) < toldEvery {
@@ -63,5 +63,5 @@ func (l *Lines) Set(done int) {
 	fmt.Fprintf(l.to, "%d of %d messages, %.0f/s\n", done, l.total, float64(done)/now.Sub(l.began).Seconds())
 }
 
-// Close does nothing: the command prints the totals at the end.
+// Close does nothing, because the command prints the totals.
 func (l *Lines) Close() {}

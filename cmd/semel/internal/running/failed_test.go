@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ending is a consumer whose run ends after a while, or when it is stopped.
+// ending is a consumer whose run ends after a given time or when ctx ends.
 type ending struct {
 	after time.Duration
 	err   error

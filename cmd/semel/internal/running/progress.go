@@ -15,24 +15,24 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// Live shows one line for each consumer on a terminal and lets a log be written above the lines. Close
-// it before anything else is written there.
+// Live shows one line per consumer on a terminal. Log lines that are written to Live appear above these
+// lines. Call Close before anything else is written to the terminal.
 type Live struct {
 	screen    io.Writer
 	container *mpb.Progress
 	bars      []*mpb.Bar
 }
 
-// refresh is the interval in which the lines are drawn.
+// refresh is the interval at which the lines are redrawn.
 const refresh = 200 * time.Millisecond
 
-// NewLive shows nothing until lines are added.
+// NewLive returns a Live without lines.
 func NewLive(screen io.Writer) *Live {
 	container := mpb.New(mpb.WithOutput(screen), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh())
 	return &Live{screen: screen, container: container}
 }
 
-// Write prints above the lines, and after Close below them.
+// Write prints p above the lines. After Close, Write prints p below the lines.
 func (l *Live) Write(p []byte) (int, error) {
 	n, err := l.container.Write(p)
 	if errors.Is(err, mpb.ErrDone) {
@@ -41,16 +41,16 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Watched is the source of a live line. Its methods may be called at any time.
+// Watched is a consumer as shown on a live line. The methods may be called at any time.
 type Watched interface {
 	Counts() semel.Counts
-	// Ready is false, with the reason, while the consumer or a lane is blocked.
+	// Ready returns false while the consumer or one of its lanes is blocked. The text is the reason.
 	Ready() (bool, string)
-	// Source returns how far the consumer is behind its source, or nothing.
+	// Source returns a text about the consumer's lag, or "" if the lag is unknown.
 	Source() string
 }
 
-// Add shows a consumer until Close.
+// Add shows a line for a consumer until Close.
 func (l *Live) Add(name string, c Watched) {
 	meter := meter{now: time.Now, consumer: c, at: time.Now()}
 	show := decor.Any(func(s decor.Statistics) string {
@@ -59,11 +59,11 @@ func (l *Live) Add(name string, c Watched) {
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
-// Interrupted erases the ^C that a terminal shows below the lines. With it the lines would be drawn
-// again in the wrong column, and only in part.
+// Interrupted erases the text ^C, which the terminal shows below the lines after an interrupt. Otherwise the
+// lines would be redrawn in the wrong column.
 func (l *Live) Interrupted() { _, _ = io.WriteString(l.screen, "\r\x1b[K") }
 
-// Close draws the lines a last time and leaves them.
+// Close draws the lines once more and leaves them on the screen.
 func (l *Live) Close() {
 	for _, b := range l.bars {
 		b.SetTotal(-1, true)
@@ -71,14 +71,14 @@ func (l *Live) Close() {
 	l.container.Wait()
 }
 
-// longestName limits the columns of a consumer's name on its line.
+// longestName is the maximum width of a consumer's name.
 const longestName = 24
 
-// longestReason limits the columns of the reason why a consumer is not ready.
+// longestReason is the maximum width of the reason why a consumer is not ready.
 const longestReason = 40
 
-// meter formats counts for a line, with a rate over the last seconds. meter is used by one
-// goroutine.
+// meter formats a consumer's counts, and the rate of the last seconds, as a line. meter must be used by one
+// goroutine only.
 type meter struct {
 	now      func() time.Time
 	consumer Watched
@@ -87,14 +87,14 @@ type meter struct {
 	then     int64
 }
 
-// settle is the half-life of an old rate.
+// settle is the half-life of an older rate in the average.
 const settle = time.Second
 
-// bad are the counts that need attention. They come first and are the last that a narrow terminal
-// drops.
+// bad lists the counts that need attention. On the line, these counts are first. A narrow terminal leaves
+// out other counts first.
 var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
-// urgency returns the place of a count among the bad ones, or the place after them.
+// urgency returns the index of a count in bad, or len(bad) for other counts.
 func urgency(name string) int {
 	if i := slices.Index(bad, name); i >= 0 {
 		return i
@@ -102,8 +102,8 @@ func urgency(name string) int {
 	return len(bad)
 }
 
-// line returns the consumer's line, at most the given columns wide. A reason for not being ready is
-// cut instead of dropped, because it explains the counts.
+// line returns the consumer's line, which has at most the given width. The reason why the consumer is not
+// ready can be shortened but is never left out, because it explains the counts.
 func (m *meter) line(name string, columns int) string {
 	const between, missing = "  ", "  …"
 	name = terminal.Cut(name, longestName)
@@ -114,8 +114,8 @@ func (m *meter) line(name string, columns int) string {
 	return terminal.Parts(columns, append([]string{name}, m.parts(reason)...)...)
 }
 
-// parts returns the parts of the line, most urgent first, without counts that are zero. The reason for
-// not being ready takes at most the given columns.
+// parts returns the parts of the line, most urgent first. Counts of zero are left out. reason is the maximum
+// width of the reason why the consumer is not ready.
 func (m *meter) parts(reason int) []string {
 	c := m.consumer.Counts()
 	done := c.Deliveries - c.InFlight
@@ -149,7 +149,7 @@ func (m *meter) parts(reason int) []string {
 	return append(append(parts, fmt.Sprintf("deliveries %d", c.Deliveries)), good...)
 }
 
-// measure adds the progress since the last call to the rate.
+// measure updates the rate with the progress since the last call.
 func (m *meter) measure(done int64) {
 	now := m.now()
 	if passed := now.Sub(m.at); passed > 0 {

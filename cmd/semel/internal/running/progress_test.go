@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// watched is a consumer as a live line sees it.
+// watched is a consumer that returns fixed values to a live line.
 type watched struct {
 	counts      semel.Counts
 	why, source string
@@ -78,8 +78,8 @@ func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 	}
 }
 
-// A terminal shows ^C below the lines and leaves the cursor after it, so the next drawing starts in
-// that column.
+// After an interrupt, the terminal shows ^C below the lines, and the cursor is behind that text. The next
+// redraw would start in this column.
 func TestALiveLineIsClearedAfterAnInterrupt(t *testing.T) {
 	var screen bytes.Buffer
 	live := NewLive(&screen)

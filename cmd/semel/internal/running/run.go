@@ -1,4 +1,4 @@
-// Package running runs consumers side by side and counts the outcomes of their deliveries.
+// Package running runs several consumers in parallel and counts the outcomes of their deliveries.
 package running
 
 import (
@@ -14,18 +14,19 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Consumer is the interface of consumer.Consumer, independent of its transaction type.
+// Consumer has the methods of consumer.Consumer that do not depend on the transaction type.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	// Unfinished is what is left when a run has ended idle.
+	// Unfinished returns the messages that are unfinished after a run stopped because it was idle.
 	Unfinished() []semel.Unfinished
 }
 
-// All runs the consumers until each has ended: by itself, by an error, or because ctx has ended and it
-// has drained. The error joins the errors of the consumers, each with its name. If a consumer fails,
-// log, if not nil, gets an error at once, and again every minute while others run. If stops, which may
-// be nil, returns true for the failed consumer, the others are drained.
+// All runs the consumers until all of them have ended. A consumer ends by itself, with an error, or after a
+// drain when ctx ends. The returned error joins the errors of the consumers, each with the consumer's name.
+//
+// If a consumer fails, All logs the error immediately, and again every minute while other consumers run. log
+// may be nil. If stops returns true for a failed consumer, All drains the other consumers. stops may be nil.
 func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, stops func(consumer string) bool) (Summary, error) {
 	over, end := context.WithCancel(context.Background())
 	defer end()
@@ -79,11 +80,11 @@ func names(err error, consumer string) bool {
 	return false
 }
 
-// failedEvery is the interval in which a failed consumer is logged.
+// failedEvery is the interval at which the failure of a consumer is logged again.
 const failedEvery = time.Minute
 
-// logFailure logs that a consumer has failed, now and again until over ends. If the source ended with
-// messages left, only the command reports the error.
+// logFailure logs the failure of a consumer, and repeats the line until over ends. If a bounded source ended
+// with unfinished messages, logFailure logs nothing, because the command reports this error.
 func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return

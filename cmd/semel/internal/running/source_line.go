@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sourceLine returns the text for a terminal of a log line that says what a consumer reads and from which
-// position, such as "billing: topic orders, group billing". It returns "" for all other lines. consumer
-// is used if the line does not name its consumer.
+// sourceLine returns a short form for terminals of a log line about what a consumer reads, such as "billing:
+// topic orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
+// consumer, sourceLine uses consumer.
 func sourceLine(consumer string, r slog.Record) string {
 	about := attributes{}
 	r.Attrs(func(a slog.Attr) bool {
@@ -35,7 +35,7 @@ func sourceLine(consumer string, r slog.Record) string {
 	return consumer + ": " + reads
 }
 
-// attributes are the attributes of a log line; names of attributes in groups have the form group.name.
+// attributes has the attributes of a log line by name. An attribute in a group has the name group.name.
 type attributes map[string]slog.Value
 
 func (all attributes) add(prefix string, a slog.Attr) {
@@ -49,7 +49,7 @@ func (all attributes) add(prefix string, a slog.Attr) {
 	}
 }
 
-// started describes a topic or the standard input. A file is described when it is open.
+// started describes a topic or standard input. Files are described by opened.
 func (all attributes) started() string {
 	if group, ok := all["source.group"]; ok {
 		topics, _ := all["source.topics"].Any().([]string)
@@ -67,7 +67,7 @@ func (all attributes) started() string {
 	return ""
 }
 
-// assigned describes the partitions that a Kafka group assigned to this process.
+// assigned describes the partitions that Kafka assigned to this process.
 func (all attributes) assigned() string {
 	partitions, _ := all["partitions"].Any().([]string)
 	var named []string
@@ -88,7 +88,7 @@ func (all attributes) assigned() string {
 	return "1 partition: " + text
 }
 
-// opened describes a file and the byte from which it is read.
+// opened describes a file and the byte at which reading starts.
 func (all attributes) opened() string {
 	file, from := all["source.file"], all["source.from"]
 	if from.Kind() != slog.KindInt64 || from.Int64() == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// asGroup returns attributes as the value of a source.
+// asGroup is the value of a source attribute with several parts.
 type asGroup []slog.Attr
 
 func (g asGroup) LogValue() slog.Value { return slog.GroupValue(g...) }

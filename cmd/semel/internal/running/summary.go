@@ -14,15 +14,15 @@ import (
 // Summary counts the outcomes of a run's deliveries, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left lists the messages that runs which ended idle did not finish: messages that sources
-	// could not deliver, and messages that only a newer release can finish.
+	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source
+	// could not deliver such a message, or only a newer release can process it.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
-	// ReadBefore are the consumers whose file had been read to its end, this byte, before the run, and has
-	// not grown.
+	// ReadBefore has the consumers whose file has no new lines since the last run. The value is the length
+	// of the file.
 	ReadBefore map[string]int64 `json:"-"`
 }
 
-// names returns the consumers, sorted.
+// names returns the sorted names of the consumers.
 func (s Summary) names() []string {
 	var names []string
 	for name := range s.Consumers {
@@ -32,13 +32,13 @@ func (s Summary) names() []string {
 	return names
 }
 
-// line is a row of the table.
+// line is a row of the printed table.
 type line struct {
 	name  string
 	count func(semel.Counts) int64
 }
 
-// endings are the possible outcomes of a delivery; their sum is the deliveries.
+// endings are the possible outcomes of a delivery. Their sum is the number of deliveries.
 func endings() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
@@ -55,7 +55,7 @@ func endings() []line {
 	}
 }
 
-// besides are counts that are not part of the sum.
+// besides are counts that are not outcomes of deliveries.
 func besides() []line {
 	return []line{
 		{"retried", func(c semel.Counts) int64 { return c.Retried }},
@@ -63,7 +63,7 @@ func besides() []line {
 	}
 }
 
-// wanting are counts that need attention; they are shown if they are not zero.
+// wanting are counts that need attention. They are printed if they are not zero.
 func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -73,7 +73,8 @@ func wanting() []line {
 	}
 }
 
-// fromInbox are the outcomes of claims; their sum is the claims, except those in flight.
+// fromInbox are the outcomes of claimed rows. Their sum is the number of claimed rows, except rows in
+// progress.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
@@ -88,23 +89,24 @@ func fromInbox() []line {
 	}
 }
 
-// inboxStepped is shown if a handler has steps.
+// inboxStepped is printed if a handler has steps.
 const inboxStepped = "inbox.stepped"
 
-// claims returns the line of the claims, which are not part of the deliveries: a received message is
+// claims returns the line with the number of claimed rows. Claims are not deliveries: a stored message is
 // claimed later, by any process.
 func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// reclaimed returns the line of the claims taken over from processes that may have died. reclaimed
-// is shown if it is not zero.
+// reclaimed returns the line with the number of claims taken over from processes that may have died. The
+// line is printed if the number is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }
 
-// Write prints the summary as a sum: one column for each consumer, the outcomes above the line and the
-// deliveries below it. If any inbox row was claimed, the same follows for the inbox.
+// Write prints the summary as an addition, with one column per consumer. The outcomes are above a line, and
+// the number of deliveries is below the line. If rows of an inbox were claimed, Write prints a second
+// addition for the claims.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	names := s.names()
@@ -147,7 +149,7 @@ func (s Summary) Write(w io.Writer) error {
 	return errors.Join(s.writeLeft(w), s.writeReadBefore(w))
 }
 
-// writeReadBefore explains why nothing was delivered if a file had been read before.
+// writeReadBefore explains why nothing was delivered from a file that has no new lines.
 func (s Summary) writeReadBefore(w io.Writer) error {
 	var err error
 	for _, name := range s.names() {
@@ -159,7 +161,7 @@ func (s Summary) writeReadBefore(w io.Writer) error {
 	return err
 }
 
-// writeLeft prints what is left, one line for each lane.
+// writeLeft prints the unfinished messages, one line per lane.
 func (s Summary) writeLeft(w io.Writer) error {
 	var err error
 	for _, name := range s.names() {

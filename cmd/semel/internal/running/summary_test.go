@@ -94,7 +94,8 @@ func TestTheInboxHasATableOfItsOwn(t *testing.T) {
 	}
 }
 
-// numbers returns the numbers in a JSON document by name; nested names are joined.
+// numbers returns the numbers in a JSON document by name. The name of a nested number has the names of its
+// objects as a prefix.
 func numbers(document []byte, before string) (map[string]int64, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(document, &all); err != nil {

@@ -12,19 +12,17 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// single are the log events about single messages. A message
-// that halts its consumer is not among them, because it ends the consumer.
+// single are the events about single messages that SumUp leaves out. The event of a message that halts its
+// consumer is not included, because the consumer ends.
 var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
-// shown are log lines that repeat the live line and the summary; package consumer logs
-// them with these texts.
+// shown are log lines that only repeat the live line or the summary. Package consumer logs these texts.
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
-// SumUp removes the lines about single messages from a log that a person reads during
-// the run: there may be millions, and the summary counts parked messages at the
-// end. It writes lines about what a consumer reads to w without time and level, wrapped at the given
-// columns.
+// SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because
+// there can be millions, and the summary counts them at the end. Lines about what a consumer reads are
+// written to w without time and level, wrapped to the given number of columns.
 func SumUp(log slog.Handler, w io.Writer, columns int) slog.Handler {
 	return sumUp{Handler: log, w: w, columns: columns}
 }
@@ -33,7 +31,7 @@ type sumUp struct {
 	slog.Handler
 	w       io.Writer
 	columns int
-	// consumer is the attribute that With added; empty if there is none.
+	// consumer is the value of the attribute consumer that WithAttrs has added; empty without the attribute.
 	consumer string
 }
 

@@ -11,36 +11,38 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// MostEffects limits the effects of a response, and its intents.
+// MostEffects is the maximum number of effects in a response, and also of intents.
 const MostEffects = 1000
 
 // ParamType is the required type of a parameter.
 type ParamType string
 
-// The types. A number may be written as a JSON number or as a string with a number, because many
-// languages cannot write long JSON numbers.
+// The types of parameters. A number may also be a string that contains a number, because many languages
+// cannot write long JSON numbers.
 const (
 	// Text is a string.
 	Text ParamType = "text"
-	// Integer is a whole number of 64 bits.
+	// Integer is a 64-bit integer.
 	Integer ParamType = "integer"
-	// Decimal is any number, exact.
+	// Decimal is a number of any length, without rounding.
 	Decimal ParamType = "decimal"
 	// Boolean is true or false.
 	Boolean ParamType = "boolean"
-	// Timestamp is an RFC 3339 string with a time zone. Timestamp is bound in UTC.
+	// Timestamp is a string with an RFC 3339 time and a time zone. The database receives the time in UTC.
 	Timestamp ParamType = "timestamp"
-	// JSON is any value, bound as its JSON text.
+	// JSON is any value. The database receives the value as JSON text.
 	JSON ParamType = "json"
 )
 
-// ParamTypes returns the types.
+// ParamTypes returns all types.
 func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, Timestamp, JSON} }
 
-// Read parses the response to m: {"effects": [{"statement": NAME, "params": {…}}, …], "intents":
-// [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of the three is enough. If the response is
-// invalid, Read returns a permanent error, so the message is parked or treated as the policy
-// configures. The error shows nothing of the response.
+// Read parses the response to message m. The response is a JSON object with at least one of three members:
+// {"effects": [{"statement": NAME, "params": {…}}, …], "intents": [{"to": SENDER, "purpose": …}, …],
+// "result": VALUE}.
+//
+// If the response is invalid, Read returns a permanent error, and the message ends as the policy says. The
+// error does not contain any part of the response.
 func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
 	all, err := e.read(answer, m)
 	if err != nil {
@@ -94,7 +96,7 @@ func (e *Effects) effects(list strictjson.Value) ([]Effect, error) {
 	return all, nil
 }
 
-// only reports whether an object has no members except these.
+// only reports whether an object has no members other than names.
 func only(v strictjson.Value, names ...string) bool {
 	for name := range v.Members() {
 		if !slices.Contains(names, name) {
@@ -120,7 +122,7 @@ func (e *Effects) effect(item strictjson.Value) (Effect, error) {
 	return Effect{of, values}, nil
 }
 
-// read finds the values of the parameters.
+// read returns the values of the statement's parameters from one effect of a response.
 func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
 	params, given := item.Member("params")
 	if given && params.Kind() != strictjson.Object {

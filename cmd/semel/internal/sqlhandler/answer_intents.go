@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// intents reads the intents of a response to m: {"to": SENDER, "purpose": …} and the optional members.
+// intents reads the intents of the response to m. An intent is {"to": SENDER, "purpose": …} with optional
+// members.
 func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Intent, error) {
 	if list.Kind() != strictjson.Array {
 		return nil, errors.New(`"intents" is not a list`)
@@ -64,8 +65,9 @@ func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent,
 	return n, err
 }
 
-// answeredBody returns the body in the response: any JSON value unchanged, decoded base64, or nil for
-// the body of the message.
+// answeredBody returns the body of an intent in a response. "body" is any JSON value and is returned
+// unchanged. "body_base64" is decoded. Without both members, answeredBody returns nil, which means the body
+// of m.
 func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
 	body, written := item.Member("body")
 	encoded, bytes := item.Member("body_base64")
@@ -86,8 +88,8 @@ func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
 	return decoded, nil
 }
 
-// answeredHeaders returns the headers in the response, by name. Headers that Semel sets and the
-// attributes of the event are not allowed.
+// answeredHeaders returns the headers of an intent in a response, sorted by name. Headers that Semel itself
+// sets, and headers for event attributes, are rejected.
 func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
 	list, given := item.Member("headers")
 	if !given {
@@ -105,7 +107,7 @@ func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
 		}
 		all = append(all, semel.Header{Name: name, Value: slices.Clone(v.Text())})
 	}
-	// Sorted, so that the same response gives the same intent.
+	// Sort the headers, so that the same response always gives the same intent.
 	slices.SortFunc(all, func(a, b semel.Header) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }

@@ -68,7 +68,7 @@ func TestTheIntentsOfAResponse(t *testing.T) {
 	})
 }
 
-// many returns a number of intents, each for another recipient.
+// many returns n intents with different recipients.
 func many(n int) string {
 	var all []string
 	for i := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// secret must not be shown by any error about a response.
+// secret is part of the test responses. Errors must not contain it.
 const secret = "hunter2"
 
 func effectsOf(t *testing.T, d Dialect) *Effects {
@@ -38,7 +38,7 @@ func TestValidEffects(t *testing.T) {
 		return `{"effects":[{"params":{"amount":` + amount + `,"account":"a"},"statement":"book"}]}`
 	}
 	t.Run("K10_its_values_keep_what_was_written", func(t *testing.T) {
-		for answer, want := range map[string][2][]any{ // SQLite, PostgreSQL
+		for answer, want := range map[string][2][]any{ // expected arguments in SQLite and in PostgreSQL
 			book("0.1"):                      {{"a", 0.1}, {"a", "0.1"}},
 			book(`"0.1"`):                    {{"a", 0.1}, {"a", "0.1"}},
 			book("-250"):                     {{"a", int64(-250)}, {"a", "-250"}},

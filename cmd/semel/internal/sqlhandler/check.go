@@ -8,13 +8,13 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// Fault is one fault of a statement.
+// Fault is a fault of a statement.
 type Fault struct{ Reason, Remedy string }
 
 func (f Fault) Error() string { return f.Reason + "; " + f.Remedy }
 
-// Params returns the names of the parameters in text, each once, in order. Params returns an error if
-// the text cannot be read.
+// Params returns the names of the parameters in text. Each name is returned once, in order of appearance.
+// Params returns an error if text cannot be parsed.
 func (d Dialect) Params(text string) ([]string, error) {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -29,9 +29,14 @@ func (d Dialect) Params(text string) ([]string, error) {
 	return names, nil
 }
 
-// Check returns the faults of text as a statement of a handler: it cannot be read, contains several
-// statements or none, has placeholders of another kind, would end the transaction that marker and
-// effect share, would outlive that transaction, or names Semel's own tables.
+// Check returns the faults of a handler's statement. These are faults:
+//
+//   - The text cannot be parsed.
+//   - The text has no statement, or several statements.
+//   - The text has placeholders such as ? or $1.
+//   - The statement would end the transaction of marker and effect.
+//   - The statement has consequences beyond the transaction.
+//   - The statement names Semel's own tables.
 func (d Dialect) Check(text string) []Fault {
 	if before, _, found := strings.Cut(text, "\x00"); found {
 		return []Fault{{fmt.Sprintf("character %d is NUL, where databases stop reading or reject each message", len([]rune(before))+1), "remove it"}}
@@ -59,8 +64,8 @@ func (d Dialect) Check(text string) []Fault {
 	return faults
 }
 
-// changes reports whether a statement returns how many rows it changed: an insert, update or delete,
-// also after WITH.
+// changes reports whether the database returns the number of changed rows for a statement: an insert, update
+// or delete, possibly after WITH.
 func changes(s sqltext.Statement) bool {
 	if !s[0].Is("with") {
 		return isChange(s[0])
@@ -90,7 +95,7 @@ func isChange(t sqltext.Token) bool {
 	return false
 }
 
-// Changes reports whether text is a statement that returns how many rows it changed.
+// Changes reports whether the database returns the number of changed rows for the statement text.
 func (d Dialect) Changes(text string) bool {
 	tokens, err := d.text.Scan(text)
 	if err != nil {

@@ -11,58 +11,60 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// Config is a handler as a policy declares it.
+// Config describes a handler of the policy.
 type Config struct {
-	// Step is the name of the handler's step in errors; empty if the handler is not a step.
+	// Step is the name of the step, for use in errors; empty if the handler has no steps.
 	Step string
 	// Params are the parameters of the statements.
 	Params []Param
-	// Generation, if set, is bound to :generation, unless a parameter has that name.
+	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. A
+	// parameter in Params with the same name is used instead.
 	Generation *int64
 	// Statements run in this order.
 	Statements []Statement
-	// Intents are made by Handler.Intents.
+	// Intents describe the intents that Handler.Intents returns.
 	Intents []Intent
-	// Violates, if set, reports whether an error is a violation of the business key. The effect then
-	// exists already, and the message is a duplicate.
+	// Violates reports whether an error is a violation of the business key. The effect then already exists,
+	// so the message is a duplicate. Violates is nil for handlers without a business key.
 	Violates func(error) bool
-	// NoEffect, if set, is called with the index of a statement without Rows that changed no row. The
-	// message is applied anyway. NoEffect is called once for each run of the handler, including runs that
-	// are rolled back.
+	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. The
+	// message is applied anyway. NoEffect is called once per run of the handler, including runs that are
+	// rolled back.
 	NoEffect func(m *semel.Message, statement int)
 }
 
-// Param binds the value that a selector finds to a name. See identity.By.
+// Param is a named parameter whose value a selector finds in the message; see identity.By.
 type Param struct {
 	Name, Selector string
-	// Type is the required type of the value. Empty: any value, except text that a numeric column would
-	// read as NaN or an infinity.
+	// Type is the required type of the value. An empty Type allows all values, except texts that a numeric
+	// column would read as NaN or infinity.
 	Type ParamType
 }
 
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert: the statement names a unique key, which PostgreSQL looks up when it plans.
+	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the key only
+	// when PostgreSQL plans the statement.
 	Upsert bool
-	// Rows, if not nil, is how many rows the statement must change.
+	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
-	// Otherwise is the outcome of a message whose statement changed another number.
+	// Otherwise is the outcome if the statement changes another number of rows.
 	Otherwise Otherwise
 }
 
-// Otherwise is the outcome of a message whose statement changed another number of rows than Rows.
+// Otherwise is the outcome of a message whose statement changed a wrong number of rows.
 type Otherwise uint8
 
-// The outcomes.
+// The outcomes of a wrong number of rows.
 const (
-	// OtherwiseUnmet applies the consumer's on_precondition. The default.
+	// OtherwiseUnmet ends the message as the consumer's on_precondition says. OtherwiseUnmet is the default.
 	OtherwiseUnmet Otherwise = iota
 	// OtherwisePark parks the message for a person.
 	OtherwisePark
 	// OtherwiseDiscard discards the message without an effect.
 	OtherwiseDiscard
-	// OtherwiseFail is a failed attempt, which is retried like any other.
+	// OtherwiseFail counts as a failed attempt and is retried.
 	OtherwiseFail
 )
 
@@ -71,40 +73,41 @@ type Handler struct {
 	names     []string
 	selectors []selectors.Selector
 	types     []ParamType
-	// plain, by parameter: all its places hold text, so any text is allowed.
+	// plain has an entry per parameter. An entry is true if the parameter is used only for text columns, so
+	// that any text is allowed.
 	plain      []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
-	// prepares: statements are prepared once per transaction.
+	// prepares means that statements are prepared once per transaction.
 	prepares bool
 	prepared prepared
 	texts    bool
 	watched  watched
 	intents  []intent
-	// generation is bound to the name after the last selector; nil if it is not used.
+	// generation is the value after the values of the selectors; nil if no statement uses :generation.
 	generation any
 }
 
-// statement is a compiled statement.
+// statement is a compiled SQL statement.
 type statement struct {
-	// label names the statement in errors.
+	// label identifies the statement in errors.
 	label string
 	text  string
-	// args are the indexes of the values to bind, in the order of the placeholders.
+	// args has the index of the value for each placeholder.
 	args    []int
 	changes bool
-	// simple: the statement changes rows, neither begins with WITH nor returns rows, and can be wrapped
-	// into a statement that counts what it returns.
+	// simple means that a second statement can wrap this statement to count the changed rows. A simple
+	// statement changes rows, does not start with WITH, and returns no rows.
 	simple bool
-	// planned: Try has to have the statement planned.
+	// planned means that Try must let the database plan the statement, because preparing does not find all
+	// faults.
 	planned   bool
 	rows      *int64
 	otherwise Otherwise
 }
 
-// Compile checks a handler and prepares it for use. The error names every fault of the statements and
-// parameters.
+// Compile checks a handler and prepares it for use. The error lists all faults of statements and parameters.
 func Compile(d Dialect, c Config) (*Handler, error) {
 	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
 	var faults []error
@@ -138,7 +141,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 	return h, errors.Join(faults...)
 }
 
-// label returns the name of a statement in errors.
+// label returns the text that identifies a statement in errors.
 func (c *Config) label(statement int) string {
 	if c.Step == "" {
 		return fmt.Sprintf("statement %d", statement+1)
@@ -151,7 +154,7 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	for _, f := range d.Check(s.SQL) {
 		faults = append(faults, f)
 	}
-	names, _ := d.Params(s.SQL) // Check has reported what cannot be read
+	names, _ := d.Params(s.SQL) // Check has reported texts that cannot be parsed
 	for _, name := range names {
 		if !slices.Contains(h.names, name) {
 			faults = append(faults, fmt.Errorf("parameter :%s is not bound", name))
@@ -166,8 +169,8 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	return ready, nil
 }
 
-// bind replaces the parameters' names by the dialect's placeholders. The text begins and ends with the
-// statement, because surrounding comments and semicolons would break a statement that wraps it.
+// bind replaces parameter names with the placeholders of the dialect. Text before and after the statement is
+// removed, because comments and semicolons there would break a statement that wraps this statement.
 func (h *Handler) bind(d Dialect, text string) statement {
 	tokens, _ := d.text.Scan(text)
 	words := sqltext.Split(tokens)[0]
@@ -189,7 +192,8 @@ func (h *Handler) bind(d Dialect, text string) statement {
 	return out
 }
 
-// place returns the number of the placeholder for value i.
+// place returns the number of the placeholder for value i. With reuse, a value that occurs twice has one
+// placeholder.
 func (s *statement) place(i int, reuse bool) int {
 	if at := slices.Index(s.args, i); reuse && at >= 0 {
 		return at + 1

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// sameDecimal reports whether two JSON numbers are the same decimal, such as 1.50 and 15e-1. A number
-// whose exponent exceeds an int equals no other.
+// sameDecimal reports whether two JSON numbers are equal, such as 1.50 and 15e-1. A number whose exponent
+// does not fit in an int is not equal to any number.
 func sameDecimal(a, b string) bool {
 	x, xOK := parseDecimal(a)
 	y, yOK := parseDecimal(b)
 	return xOK && yOK && x == y
 }
 
-// decimal is 0.DIGITS × 10^exponent; the digits neither begin nor end with a
-// zero. Zero is the zero value.
+// decimal is the number 0.DIGITS × 10^exponent. The digits neither start nor end with 0. The zero value is
+// the number 0.
 type decimal struct {
 	negative bool
 	digits   string

@@ -6,36 +6,38 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// Dialect describes how the text of a statement depends on the database.
+// Dialect describes how a database writes and runs statements.
 type Dialect struct {
-	// Name is the name of the database: "sqlite", "postgres".
+	// Name is "sqlite" or "postgres".
 	Name string
-	// placeholder returns the text for parameter n, counted from 1.
+	// placeholder returns the placeholder of parameter n. The first parameter is 1.
 	placeholder func(n int) string
-	// reuse: a parameter that occurs twice is bound once.
+	// reuse means that a parameter with several occurrences is sent once.
 	reuse bool
-	// text describes how the text is parsed.
+	// text describes how statements are parsed.
 	text sqltext.Dialect
-	// prepares: preparing a statement costs no round trip, and running a prepared statement saves work.
+	// prepares means that preparing a statement needs no round trip and saves work when the statement runs
+	// again.
 	prepares bool
-	// texts: every value except bytes is sent as text, which the database converts to the type of its
-	// place: a number also fits a text column.
+	// texts means that all values except bytes are sent as text. The database converts the text to the type
+	// of the column, so a number also fits a text column.
 	texts bool
-	// schema and prefix are those of Semel's own tables; an empty prefix means none.
+	// schema and prefix locate Semel's own tables. If prefix is empty, statements are not checked for
+	// Semel's tables.
 	schema, prefix string
-	// alone: no transaction has more than one message.
+	// alone means that each transaction has only one message.
 	alone bool
 }
 
-// Tables returns the dialect of a store whose own tables are in this schema and begin with this
-// prefix. No statement may write to them.
+// Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. Check then
+// rejects statements that name these tables.
 func (d Dialect) Tables(schema, prefix string) Dialect {
 	d.schema, d.prefix = schema, prefix
 	return d
 }
 
-// Alone returns the dialect of a consumer with batches of one message, so settings that last for the
-// transaction affect no other message.
+// Alone returns the dialect for a consumer with batches of one message. Settings that last for a transaction
+// then affect no other message.
 func (d Dialect) Alone() Dialect {
 	d.alone = true
 	return d
@@ -46,7 +48,7 @@ func SQLite() Dialect {
 	return Dialect{Name: "sqlite", placeholder: func(int) string { return "?" }, text: sqltext.SQLite(), prepares: true}
 }
 
-// Postgres returns the dialect of PostgreSQL and compatible databases.
+// Postgres returns the dialect of PostgreSQL and of compatible databases.
 func Postgres() Dialect {
 	return Dialect{Name: "postgres", placeholder: func(n int) string { return "$" + strconv.Itoa(n) }, reuse: true,
 		text: sqltext.Postgres(), texts: true}

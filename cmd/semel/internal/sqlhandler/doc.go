@@ -1,14 +1,18 @@
-// Package sqlhandler turns the SQL of a policy into a handler: statements with named parameters whose
-// values come from the message.
+// Package sqlhandler runs the SQL statements of a policy for messages. The values of a statement's named
+// parameters come from the message.
 //
-// A statement writes :name for a parameter, on every database; the package replaces it by the
-// database's own placeholder. Quoted text, comments and casts (::) are not changed.
+// A statement uses :name for a parameter, in every database. The package replaces :name with the placeholder
+// of the database. Quoted text, comments and casts (::) do not change.
 //
-// Values keep their exact value. A whole number of 64 bits is bound as an integer; another number as a
-// float if that is exact, and otherwise as its decimal text. Text is bound as text, true and false as
-// booleans, an object or array as its JSON text. A value that is missing or null ends the message as
-// "missing parameter", because an accidental NULL would be a wrong effect; only a selector with ? at
-// its end gives NULL.
+// Values are exact:
 //
-// The handler never begins, commits or rolls back: Check refuses statements that would.
+//   - A 64-bit integer is passed as an integer.
+//   - Another number is passed as a float if the float has exactly the same value, otherwise as decimal text.
+//   - A string is passed as text. true and false are passed as booleans.
+//   - An object or array is passed as JSON text.
+//
+// If a value is missing or null, the message ends with the reason "missing parameter", because an accidental
+// NULL would be a wrong effect. Only a selector that ends with ? allows NULL.
+//
+// A handler does not begin, commit or roll back transactions. Check rejects statements that do so.
 package sqlhandler

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Generation is the name of the parameter with the consumer's generation, unless the policy binds
-// another value to the name.
+// Generation is the name of the built-in parameter with the consumer's generation. A parameter of the policy
+// with this name takes precedence.
 const Generation = "generation"
 
-// bindGeneration binds the generation after all parameters.
+// bindGeneration adds the generation as the last parameter.
 func (h *Handler) bindGeneration(number *int64) {
 	if number == nil || slices.Contains(h.names, Generation) {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Handle runs the statements for m in tx. Like every handler it leaves the transaction open; an error
-// rolls back its changes.
+// Handle runs the statements for m in tx. Handle does not end the transaction. If Handle returns an error,
+// the caller rolls back the changes.
 func (h *Handler) Handle(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 	values, err := h.values(m)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, 
 	return h.judge(m, i, result)
 }
 
-// bind returns the statement's arguments.
+// bind returns the arguments of the statement's placeholders.
 func (s *statement) bind(values []any) []any {
 	args := make([]any, len(s.args))
 	for j, at := range s.args {
@@ -55,7 +55,8 @@ func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 	return h.compare(m, i, changed)
 }
 
-// compare compares the number of changed rows with the required number.
+// compare returns an error if statement i had to change another number of rows. changed is the actual
+// number.
 func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {
@@ -71,7 +72,7 @@ func (s *statement) unmet(changed int64) error {
 	return s.ends(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
 }
 
-// ends returns the error for a statement that changed another number of rows, which what describes.
+// ends returns the error for a wrong number of changed rows. what describes the difference.
 func (s *statement) ends(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:

@@ -13,7 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// database is a SQLite database in memory with one connection.
+// database returns a SQLite database in memory with one connection.
 func database(t *testing.T, schema ...string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -30,7 +30,7 @@ func database(t *testing.T, schema ...string) *sql.DB {
 	return db
 }
 
-// handle runs the handler in a transaction of its own and commits on success.
+// handle runs the handler in a new transaction. The transaction commits if the handler succeeds.
 func handle(t *testing.T, db *sql.DB, h *Handler, m *semel.Message) error {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -235,7 +235,7 @@ func TestStatementsArePreparedOnceATransaction(t *testing.T) {
 			if err := h.Handle(ctx, tx, body(`{"id": %d}`, i)); err != nil {
 				t.Fatal(err)
 			}
-			cancel() // the context of a handler ends with its message, but the statement stays prepared
+			cancel() // the context ends with the first message, but the statement must stay prepared for the next
 			seen[h.prepared.statements[0]] = true
 		}
 		if err := tx.Commit(); err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// Intent is an effect outside of the database that is recorded for each message, as a policy declares
-// it.
+// Intent describes an intent that the policy declares for each message of a handler.
 type Intent struct {
-	// To, Purpose and Type are as in semel.Intent.
+	// To, Purpose and Type have the same meaning as in semel.Intent.
 	To, Purpose, Type string
-	// Recipient and Key are selectors; empty for none.
+	// Recipient and Key are selectors; empty if the policy sets none.
 	Recipient, Key string
-	// Body are the members of a JSON object; empty: the intent has the message's body.
+	// Body has the members of a JSON object. If Body is empty, the intent has the body of the message.
 	Body []Param
 }
 
-// intent is a compiled Intent.
+// intent is an Intent with parsed selectors.
 type intent struct {
 	Intent
-	// selectors are those of Recipient and Key, if set, and of the body's members.
+	// selectors are the selectors for Recipient and Key, if set, followed by the selectors of Body. names
+	// has the name of each value.
 	names     []string
 	selectors []selectors.Selector
 }
@@ -33,7 +33,7 @@ func compileIntent(n Intent) (intent, error) {
 	ready := intent{Intent: n}
 	for _, p := range append([]Param{{Name: "recipient", Selector: n.Recipient}, {Name: "key", Selector: n.Key}}, n.Body...) {
 		if p.Selector == "" {
-			p.Selector = "const:" // an empty value
+			p.Selector = "const:" // an empty constant
 		}
 		s, err := selectors.Parse(p.Selector)
 		if err != nil {
@@ -44,10 +44,10 @@ func compileIntent(n Intent) (intent, error) {
 	return ready, nil
 }
 
-// HasIntents reports whether Intents returns any.
+// HasIntents reports whether the handler writes intents.
 func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
 
-// Intents returns the intents that m causes. Its errors are permanent.
+// Intents returns the intents that the handler writes for m. Errors are permanent.
 func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	all := make([]semel.Intent, len(h.intents))
 	for i := range h.intents {
@@ -60,7 +60,7 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	return all, nil
 }
 
-// of makes the intent of a message.
+// of returns the intent for a message.
 func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
 	found, err := selectors.Append(nil, m, n.selectors)
@@ -79,7 +79,7 @@ func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	return made, nil
 }
 
-// missing returns the error for a message that lacks a value.
+// missing returns the error for a message in which value i is missing or null.
 func (n *intent) missing(i int, v selectors.Value) error {
 	how := "has no value"
 	if v.IsNull() {
@@ -89,7 +89,7 @@ func (n *intent) missing(i int, v selectors.Value) error {
 		Err: fmt.Errorf("intent to %s for %s: %s: %s %s", n.To, n.Purpose, n.names[i], n.selectors[i], how)}
 }
 
-// plainText returns a value as text; empty for no value.
+// plainText returns a value as text, or "" if the value is missing or null.
 func plainText(v selectors.Value) string {
 	switch {
 	case v.IsMissing() || v.IsNull():
@@ -101,7 +101,7 @@ func plainText(v selectors.Value) string {
 	return text
 }
 
-// object returns a JSON object of the values, in order. The same values always give the same bytes.
+// object returns a JSON object with the values in order. Equal values always give equal bytes.
 func object(names []string, values []selectors.Value) []byte {
 	out := []byte{'{'}
 	for i, v := range values {
@@ -113,7 +113,7 @@ func object(names []string, values []selectors.Value) []byte {
 	return append(out, '}')
 }
 
-// member returns a value as JSON. Numbers keep their digits.
+// member returns a value as JSON. The digits of numbers stay the same.
 func member(v selectors.Value) []byte {
 	switch v.Kind() {
 	case selectors.Missing, selectors.Null:
@@ -133,8 +133,8 @@ func member(v selectors.Value) []byte {
 	return quoted(v.Text())
 }
 
-// quoted returns a text as JSON; invalid UTF-8 becomes U+FFFD.
+// quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quoted(text string) []byte {
-	out, _ := json.Marshal(text) // never fails for a string
+	out, _ := json.Marshal(text) // cannot fail for a string
 	return out
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Named is a statement that an endpoint's response may name, with its required parameters.
+// Named is a statement that a response can name, together with the statement's parameters.
 type Named struct {
 	Name      string
 	Statement Statement
@@ -22,27 +22,27 @@ type Named struct {
 type TypedParam struct {
 	Name string
 	Type ParamType
-	// Optional: a missing or null value is bound as NULL.
+	// Optional allows a missing or null value, which becomes NULL.
 	Optional bool
 }
 
-// Effects runs statements that responses name. Effects is safe for concurrent use.
+// Effects runs the statements that responses name. Effects is safe for concurrent use.
 type Effects struct {
 	named map[string]*named
-	// senders are the senders for which a response may write intents.
+	// senders are the names of senders for which a response may write intents.
 	senders []string
-	// texts: see Dialect.
+	// texts has the same meaning as in Dialect.
 	texts bool
 }
 
-// named is a statement with a handler of its own.
+// named is a compiled statement that a response can name.
 type named struct {
 	*Handler
 	name   string
 	params []TypedParam
 }
 
-// Effect is a statement with the values from the response.
+// Effect is a named statement with the values from a response.
 type Effect struct {
 	of     *named
 	values []any
@@ -53,13 +53,13 @@ type Answer struct {
 	effects []Effect
 	// Intents are written after the effects.
 	Intents []semel.Intent
-	// Result is the kept result, any JSON; nil if there is none.
+	// Result is the result in JSON, which Semel stores; nil if the response has none.
 	Result []byte
 }
 
-// CompileEffects checks statements and prepares them for use. senders are the names of the senders for
-// which responses may write intents. noEffect, if set, is called when a statement without Rows changed
-// no row; see Config. The error names every fault.
+// CompileEffects checks the statements for responses and prepares them for use. senders are the names of
+// senders for which responses may write intents. noEffect is called when a statement without Rows changes no
+// row; may be nil. The error lists all faults.
 func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *semel.Message, name string)) (*Effects, error) {
 	e := &Effects{named: map[string]*named{}, senders: senders, texts: d.texts}
 	var faults []error
@@ -82,7 +82,7 @@ func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *s
 	return e, errors.Join(faults...)
 }
 
-// Handle runs the effects of one response in tx; see Handler.Handle.
+// Handle runs the effects of a response in tx; see Handler.Handle.
 func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
 		if err := one.of.run(ctx, tx, m, 0, one.values); err != nil {
@@ -92,7 +92,7 @@ func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Me
 	return nil
 }
 
-// Queue queues the effects of one response; see Handler.Queue.
+// Queue queues the effects of a response; see Handler.Queue.
 func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
 		one.of.queue(q, m, 0, one.values)
@@ -100,8 +100,8 @@ func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *seme
 	return q.Err()
 }
 
-// Try prepares each statement with try, which is Handler.Try or TryQueued. Try returns the name of
-// the first statement that the database refused, and the error.
+// Try lets the database prepare each statement. The function try is Handler.Try or Handler.TryQueued. If the
+// database rejects a statement, Try returns the name of the statement and the error.
 func (e *Effects) Try(try func(*Handler) (int, error)) (name string, err error) {
 	var names []string
 	for name := range e.named {

@@ -6,12 +6,13 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// NotNatural returns why a statement does not look naturally idempotent; empty if it does.
-// NotNatural is a heuristic for a warning: it looks for a column computed from itself (x = x + …)
-// and for an insert that can happen twice. The proof is to run the handler twice and reordered.
+// NotNatural returns why a statement is probably not idempotent, or "" if the statement looks idempotent.
+// NotNatural finds two patterns: a column that is computed from itself, such as x = x + 1, and an insert
+// that can happen twice.
 //
-// It sees neither triggers, defaults and functions nor a guard in the WHERE clause, so it warns of
-// some statements that are correct.
+// The result is a guess and is only used for a warning. NotNatural does not understand triggers, defaults,
+// functions or conditions in a WHERE clause, so it also warns about some correct statements. To be sure, run
+// the handler twice and in another order.
 func (d Dialect) NotNatural(text string) string {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -28,7 +29,7 @@ func (d Dialect) NotNatural(text string) string {
 	return ""
 }
 
-// insertsAgain: INSERT without OR IGNORE, OR REPLACE, ON CONFLICT or ON DUPLICATE.
+// insertsAgain finds an INSERT without OR IGNORE, OR REPLACE, ON CONFLICT or ON DUPLICATE.
 func insertsAgain(s []sqltext.Token) bool {
 	i := slices.IndexFunc(s, func(t sqltext.Token) bool { return t.Is("insert") })
 	if i < 0 || i+1 < len(s) && s[i+1].Is("or") {
@@ -42,7 +43,7 @@ func insertsAgain(s []sqltext.Token) bool {
 	return true
 }
 
-// selfAssigned returns a column that a SET clause computes from itself.
+// selfAssigned returns a column that a SET clause computes from itself, or "" if there is none.
 func selfAssigned(s []sqltext.Token) string {
 	for i, t := range s {
 		if !t.Is("set") && !(t.Is("update") && i > 0 && s[i-1].Is("key")) {
@@ -57,7 +58,7 @@ func selfAssigned(s []sqltext.Token) string {
 	return ""
 }
 
-// assignment is the two sides of one "=" of a SET clause.
+// assignment has the two sides of one "=" in a SET clause.
 type assignment struct{ left, right []sqltext.Token }
 
 func assignments(s []sqltext.Token) []assignment {
@@ -92,8 +93,7 @@ func endsSet(t sqltext.Token) bool {
 	return t.Is("where") || t.Is("from") || t.Is("returning") || t.Is("order") || t.Is("limit")
 }
 
-// self returns the assigned column if the right side uses it beside an arithmetic operator; empty if
-// none.
+// self returns the assigned column if the right side contains arithmetic and reads the column, otherwise "".
 func (a assignment) self() string {
 	if !slices.ContainsFunc(a.right, isArithmetic) {
 		return ""
@@ -107,8 +107,8 @@ func (a assignment) self() string {
 	return ""
 }
 
-// uses reports whether the right side reads the column. A column of EXCLUDED or of another row's name
-// is the new value, not the old one.
+// uses reports whether the right side reads the old value of the column. A column that is qualified with
+// EXCLUDED or another table has a new value.
 func (a assignment) uses(column string) bool {
 	for i, t := range a.right {
 		if t.Kind != sqltext.Name || t.Word != column {

@@ -7,15 +7,14 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// own are the names of Semel's tables without their prefix.
+// own are the names of Semel's tables, without prefix.
 var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
 
-// readable is the view of the markers, which statements may read.
+// readable is the name of the view of markers, without prefix. Statements may read the view.
 const readable = "markers_readable"
 
-// ownTables finds Semel's own tables in a statement. A statement may not even name them: this parser
-// does not know every place where a database accepts a table, and a statement that names none of them
-// writes to none.
+// ownTables rejects statements that name Semel's own tables anywhere. The parser does not know every place
+// where a table name is allowed, so it rejects the names everywhere.
 func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	if d.prefix == "" {
 		return nil
@@ -32,22 +31,22 @@ func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	return faults
 }
 
-// elsewhere reports whether a name is qualified with a schema other than that of Semel's tables.
+// elsewhere reports whether a name is qualified with a schema that is not the schema of Semel's tables.
 func (d Dialect) elsewhere(before []sqltext.Token) bool {
 	n := len(before)
 	return d.schema != "" && n > 1 && before[n-1].IsSign(".") && before[n-2].Kind == sqltext.Name &&
 		!strings.EqualFold(before[n-2].Word, d.schema)
 }
 
-// isOwn reports whether a lower-case name is the prefix followed by one of these names.
+// isOwn reports whether a lower-case name is the prefix followed by one of the given names.
 func (d Dialect) isOwn(name string, these ...string) bool {
 	rest, is := strings.CutPrefix(name, strings.ToLower(d.prefix))
 	return is && slices.Contains(these, rest)
 }
 
-// ownTarget returns the target of a change if it is Semel's own and not plainly named: the view, which
-// may be read, or a table in string quotes, which SQLite accepts as a table name. ownTarget returns
-// nothing if rest does not begin with a change.
+// ownTarget returns a table of Semel that a change writes to, in two cases that ownTables does not reject.
+// The first case is the view of markers, whose name is allowed for reading. The second case is a table name
+// in string quotes, which SQLite accepts. In all other cases, ownTarget returns "".
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {
@@ -60,8 +59,8 @@ func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	return ""
 }
 
-// target returns the changed table if rest begins with a change, and the tokens before its name;
-// otherwise nothing.
+// target returns the table that a change writes to, and the tokens before the table's name. target returns
+// zero values if rest does not start with a change.
 func target(rest []sqltext.Token) (schema []sqltext.Token, table sqltext.Token) {
 	if !isChange(rest[0]) {
 		return nil, sqltext.Token{}

@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// textTypes are the types of PostgreSQL that keep any text unchanged.
+// textTypes are the PostgreSQL types that store any text unchanged.
 var textTypes = []uint32{pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.JSONOID, pgtype.JSONBOID}
 
-// lookAtPlaces asks PostgreSQL for the types of the parameters' places, so that the text "NaN" is
-// refused for a number but accepted for a name. An unknown place counts as numeric. So does every
-// place in another database, and a parameter of another step, which has to be refused before the first
-// step takes effect.
+// lookAtPlaces asks PostgreSQL for the column types of the parameters, so that the text "NaN" is rejected
+// for a number but accepted for a name. If the type is unknown, the column counts as numeric. In other
+// databases, all columns count as numeric. A parameter of another step also counts as numeric, because a
+// wrong value must be rejected before the first step takes effect.
 func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
 	if !h.texts || !slices.Contains(h.types, "") {
 		return
@@ -29,7 +29,7 @@ func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
 	err = conn.Raw(func(driver any) error {
 		server, ok := driver.(interface{ Conn() *pgx.Conn })
 		if !ok {
-			return sql.ErrConnDone // another driver: the types are unknown
+			return sql.ErrConnDone // the types are unknown with another driver
 		}
 		for _, s := range h.statements {
 			described, err := server.Conn().Prepare(ctx, "", s.text)

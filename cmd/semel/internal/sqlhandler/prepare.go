@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// prepared keeps the statements prepared in the last transaction, so that the messages of a batch
-// share them. On SQLite, with one writing transaction at a time, preparing is half of the cost of a
-// small statement. database/sql closes them with the transaction. Alternating transactions only
-// prepare again.
+// prepared has the prepared statements of the latest transaction, which the messages of a batch share.
+// SQLite has one writing transaction at a time, and preparing is half of the cost of a small statement.
+// database/sql closes prepared statements at the end of the transaction. If two transactions alternate, the
+// statements are prepared again.
 type prepared struct {
-	// mu protects tx and the list, and is not held while a statement is prepared.
+	// mu guards tx and statements. mu is not held while a statement is prepared.
 	mu sync.Mutex
 	tx *sql.Tx
-	// statements by index; only the goroutine that uses tx changes the items.
+	// statements has the prepared statements by index. Only the goroutine that uses tx changes the items.
 	statements []*sql.Stmt
 }
 
-// of returns the statements of tx; some may still be nil.
+// of returns the prepared statements of tx. An item is nil if the statement is not prepared yet.
 func (p *prepared) of(tx *sql.Tx, n int) []*sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tx != tx {
-		// A kept tx prevents another transaction from getting its address.
+		// While p refers to tx, no new transaction can have the same address.
 		p.tx, p.statements = tx, make([]*sql.Stmt, n)
 	}
 	return p.statements

@@ -11,23 +11,23 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// mostWatched limits the checked runs of a statement without Rows. The check warns of statements that
-// never change a row; it costs the batch a round trip.
+// mostWatched is how many times Semel checks a statement without Rows. The check finds statements that never
+// change a row, and costs one round trip per batch.
 const mostWatched = 100
 
-// watched counts the checked runs, by statement.
+// watched has the number of checks of each statement.
 type watched []atomic.Int64
 
 func newWatched(statements int) watched { return make(watched, statements) }
 
 func (w watched) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add(1) <= mostWatched }
 
-// Queue queues the statements for m. They are sent together with those of the other messages of the
-// batch. The server checks the number of changed rows if it can; otherwise the results are checked
-// before the commit.
+// Queue queues the statements for m. The statements of all messages of a batch are sent together. If
+// possible, the server compares the number of changed rows. Otherwise Semel compares the number before the
+// commit.
 //
-// A violation of the business key is an error of the commit here, too late to count as a duplicate.
-// Consumers with a business key use Handle.
+// With Queue, a violation of the business key would only appear at the commit, too late to treat the message
+// as a duplicate. Consumers with a business key therefore use Handle.
 func (h *Handler) Queue(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 	values, err := h.values(m)
 	if err != nil {
@@ -60,8 +60,8 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	}
 }
 
-// servers reports whether the server itself can check the rows: exactly one row, a statement that can
-// be wrapped, and an outcome other than a failed attempt.
+// servers reports whether the server can compare the number of changed rows. The statement must be simple,
+// must change exactly one row, and must not have the outcome OtherwiseFail.
 func (s *statement) servers() bool {
 	return s.rows != nil && *s.rows == 1 && s.otherwise != OtherwiseFail && s.simple
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// refuses returns why a statement is not allowed in a handler.
+// refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
 func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
@@ -20,7 +20,7 @@ func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.outlives(s))
 }
 
-// refusesVerb checks the first word of a statement; the zero Fault means no fault.
+// refusesVerb checks the first word of a statement. The zero Fault means that the word is allowed.
 func refusesVerb(s sqltext.Statement) Fault {
 	verb := strings.ToUpper(s[0].Word)
 	switch s[0].Word {
@@ -45,8 +45,8 @@ func refusesVerb(s sqltext.Statement) Fault {
 	return Fault{verb + " is not a statement that a handler can run for a message", "begin with insert, update, delete, merge, select, with or call"}
 }
 
-// escapedNames finds PostgreSQL's U&"…", a name written with code points, which would evade every
-// check of names.
+// escapedNames rejects PostgreSQL's names with code points, U&"…". Such names would evade every check of
+// names.
 func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 	for i := 2; d.text.DollarBodies && i < len(s); i++ {
 		if s[i].Quoted && s[i-1].IsSign("&") && s[i-2].Is("u") && s[i-2].End == s[i-1].Start && s[i-1].End == s[i].Start {
@@ -56,8 +56,8 @@ func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 	return nil
 }
 
-// makesTable finds SELECT … INTO, which creates a table, at any depth: an INTO that belongs to no
-// change and is not a name.
+// makesTable rejects SELECT … INTO, which creates a table. makesTable looks at every INTO that is not a name
+// and does not belong to an insert or merge.
 func makesTable(s sqltext.Statement) []Fault {
 	for i, t := range s {
 		if t.Is("into") && !isLabel(s[:i]) && !isOfChange(s[:i]) {
@@ -67,15 +67,15 @@ func makesTable(s sqltext.Statement) []Fault {
 	return nil
 }
 
-// isLabel: after AS or a point, every word is a name.
+// isLabel reports whether the next token must be a name, because the previous token is AS or a dot.
 func isLabel(before []sqltext.Token) bool {
 	n := len(before)
 	return n > 0 && (before[n-1].IsSign(".") || before[n-1].Is("as"))
 }
 
-// isOfChange reports whether the tokens before an INTO are a change: INSERT, REPLACE, MERGE, or INSERT
-// OR and a word, at the beginning or after the end of a WITH. A column may be called insert, so a list
-// of columns does not count.
+// isOfChange reports whether the tokens before an INTO belong to a change: INSERT, REPLACE, MERGE, or INSERT
+// OR with a word. The change must be at the start of the statement or after WITH. Elsewhere the word insert
+// could be the name of a column.
 func isOfChange(before []sqltext.Token) bool {
 	n := len(before)
 	if n > 2 && before[n-2].Is("or") {
@@ -91,14 +91,14 @@ func isOfChange(before []sqltext.Token) bool {
 	return !last.IsSign(",") && !last.IsSign(".") && !last.Is("select") && !last.Is("distinct") && !last.Is("all")
 }
 
-// sessionLocks are functions whose locks outlive the transaction, or that release locks of other
+// sessionLocks are functions that take locks beyond the transaction, or that release the locks of other
 // messages.
 var sessionLocks = []string{
 	"pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock", "pg_try_advisory_lock_shared",
 	"pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
 }
 
-// outlives finds calls with results that outlive the transaction.
+// outlives rejects statements with consequences beyond the transaction.
 func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 	for i, t := range s {
 		if _, table := target(s[i:]); table.Kind == sqltext.Name && table.Word == "pg_settings" {

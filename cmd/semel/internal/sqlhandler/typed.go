@@ -14,10 +14,10 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// given is a value of a message or of a response, before its type is checked.
+// given is a value from a message or a response, before its type is checked.
 type given struct {
 	kind selectors.Kind
-	// text is a string without quotes and escapes, or a number, true or false as written.
+	// text is a string without quotes and escapes, or the text of a number, true or false.
 	text string
 	// json returns the value as JSON.
 	json func() []byte
@@ -28,19 +28,19 @@ func givenBy(v selectors.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// answered returns a value of a response.
+// answered converts a value in a response to the type given.
 func answered(v strictjson.Value) given {
 	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
 		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}
 	return given{kinds[v.Kind()], string(v.Text()), v.Raw}
 }
 
-// isText reports whether the value is text. A header or a key is text if it is UTF-8.
+// isText reports whether the value is text. Headers and keys are text if they are valid UTF-8.
 func (g given) isText() bool {
 	return g.kind == selectors.String || g.kind == selectors.Bytes && utf8.ValidString(g.text)
 }
 
-// number returns the number as it was written: a JSON number, or a text with a number.
+// number returns the text of a JSON number, or of a string that contains a number.
 func (g given) number() (string, bool) {
 	if g.kind == selectors.Number {
 		return g.text, true
@@ -49,8 +49,8 @@ func (g given) number() (string, bool) {
 	return g.text, g.isText() && err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(g.text)
 }
 
-// value returns the value to bind for this type, as bound and asText do. The error names the missing
-// type, and shows nothing of the value.
+// value returns the value to pass to the database for this type. The error names the required type and does
+// not contain the value.
 func (t ParamType) value(g given, texts bool) (any, error) {
 	no := fmt.Errorf("is not of type %s", t)
 	switch {
@@ -91,8 +91,8 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 	return numberOf(text, exact), nil
 }
 
-// Constant returns why no message can have a value of this type at the selector: the selector is a
-// constant of another type. Constant returns nil for every other selector, and without a type.
+// Constant returns an error if the selector is a constant of another type than t. Every message would then
+// fail. Constant returns nil for other selectors, and if t is empty.
 func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil
@@ -104,19 +104,19 @@ func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	return err
 }
 
-// errBeyond: see beyondFloat.
+// errBeyond is the error for numbers that beyondFloat reports.
 var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
 
-// beyondFloat reports whether a number is larger than a float can be. SQLite calculates with such a
-// number, also as text, as with an infinity.
+// beyondFloat reports whether a number is larger than the largest float. SQLite calculates with such a
+// number as infinity, even if the number is stored as text.
 func beyondFloat(number string) bool {
 	_, err := strconv.ParseFloat(number, 64)
 	return err != nil
 }
 
-// untyped returns the value to bind for a value without a type. untyped refuses text that becomes NaN
-// or an infinity in a numeric column, where no later amount corrects it. plain reports that the
-// database keeps the value as text in all its places.
+// untyped returns the value to pass to the database for a parameter without a type. untyped rejects a text
+// that becomes NaN or infinity in a numeric column, because later amounts could not correct the column.
+// plain means that all columns of the parameter store text.
 func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {
@@ -133,8 +133,8 @@ func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	return value, nil
 }
 
-// notFinite reports whether PostgreSQL reads a text as NaN or an infinity where a number is expected:
-// in any case, with a sign and with blanks around it.
+// notFinite reports whether PostgreSQL would read a text as NaN or infinity in a numeric column. Case, a
+// sign and blanks around the word do not matter.
 func notFinite(text string) bool {
 	word := strings.Trim(text, " \t\n\v\f\r")
 	if word != "" && (word[0] == '+' || word[0] == '-') {

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// refusedFor returns the text of an error that ends a message as malformed. It fails for
-// another error, and for one that shows the secret.
+// refusedFor returns the text of an error that ends a message as malformed. The test fails if the error is
+// another error or contains secret.
 func refusedFor(t *testing.T, err error, secret string) string {
 	t.Helper()
 	var decided *semel.HandlerError
@@ -75,7 +75,7 @@ func TestTextThatIsReadAsNaNOrInfinityIsRejected(t *testing.T) {
 }
 
 func TestTypedParameters(t *testing.T) {
-	type both [2]any // SQLite, PostgreSQL
+	type both [2]any // expected values in SQLite and in PostgreSQL
 	for _, c := range []struct {
 		kind  ParamType
 		value string

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// values finds the values of the parameters.
+// values returns the values of all parameters for m.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	var room [8]selectors.Value // enough for most statements
+	var room [8]selectors.Value // on the stack; enough for most statements
 	found, err := selectors.Append(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
@@ -42,7 +42,7 @@ func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
 		return h.types[i].value(givenBy(v), h.texts)
-	case h.selectors[i].Constant(): // the text of the policy
+	case h.selectors[i].Constant(): // the policy itself contains the text
 		return bound(v), nil
 	}
 	return h.untyped(v, h.plain != nil && h.plain[i])
@@ -57,7 +57,7 @@ func (h *Handler) missing(i int, v selectors.Value) error {
 		Err: fmt.Errorf("%s: %s %s", h.names[i], h.selectors[i], how)}
 }
 
-// unreadable returns the permanent error for a message that a selector cannot read.
+// unreadable returns the permanent error for a message in which a selector cannot find a value.
 func unreadable(err error) error {
 	reason := semel.ReasonMalformed
 	var of *selectors.Error
@@ -67,8 +67,8 @@ func unreadable(err error) error {
 	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reason, Err: err}
 }
 
-// bound returns the value for the driver. The same bytes always give the same type, so that written
-// values can be found again.
+// bound returns the value to pass to the database driver. The same text in a message always gives the same
+// type, so that a query can find a stored value.
 func bound(v selectors.Value) any {
 	switch v.Kind() {
 	case selectors.Bool:
@@ -83,13 +83,13 @@ func bound(v selectors.Value) any {
 	return v.Text()
 }
 
-// number returns an int64 if the number is a whole number that fits, a float64 if that represents
-// exactly the same decimal, and otherwise the exact decimal as text.
+// number returns an int64 for an integer that fits. Otherwise number returns a float64 if the float has
+// exactly the same value, or else the decimal as text.
 func number(v selectors.Value) any {
 	return numberOf(v.Number(), v.Decimal())
 }
 
-// numberOf is number for a JSON number and its decimal.
+// numberOf returns the same as number for the text of a JSON number and its decimal form.
 func numberOf(text, decimal string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
@@ -100,7 +100,7 @@ func numberOf(text, decimal string) any {
 	return decimal
 }
 
-// asText returns the value that bound returns, as text. A decimal is exact at any length.
+// asText returns as text the value that bound returns. Decimals of any length stay exact.
 func asText(v selectors.Value, given any) any {
 	switch v.Kind() {
 	case selectors.Bool:

@@ -1,5 +1,5 @@
-// Package terminal prints untrusted text so that it cannot control a terminal or forge a line, and so
-// that it fits the width.
+// Package terminal prints untrusted text. The printed text cannot control the terminal or forge a line. The
+// package also fits text to the width of the terminal.
 package terminal
 
 import (
@@ -13,13 +13,14 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Line makes a text one harmless line. Line escapes what legible.Printable escapes, except
-// backslashes and spaces, which are harmless and common in paths and quoted texts.
+// Line returns a text as one line without control characters. Line escapes the same characters as
+// legible.Printable, except backslashes and spaces. These two are harmless, and common in paths and quoted
+// texts.
 func Line(s string) string {
 	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
 }
 
-// escape keeps the characters that plain allows and passes the rest to legible.Printable.
+// escape keeps all characters for which plain returns true and escapes the others with legible.Printable.
 func escape(s string, plain func(rune) bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -34,17 +35,17 @@ func escape(s string, plain func(rune) bool) string {
 	return b.String()
 }
 
-// Text is a writer that escapes control characters in everything written to it, except line ends and
-// tabs. Text is the last line of defence: it cannot distinguish a line feed of a payload from one of
-// the program. A character split over two calls of Write is escaped byte by byte.
+// Text returns a writer that escapes control characters, except line breaks and tabs, in all output. Text is
+// the last protection: it cannot tell a line break in a payload from a line break of the program. If one
+// call of Write ends within a character, the bytes of the character are escaped separately.
 func Text(w io.Writer) io.Writer {
 	return writer{w, func(s string) string {
 		return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\\' || strconv.IsPrint(r) })
 	}}
 }
 
-// JSON is a writer for JSON documents. Inside strings it writes control characters as JSON escapes, so
-// the values stay the same.
+// JSON returns a writer for JSON documents. Control characters in strings are written as JSON escapes, so
+// the values do not change.
 func JSON(w io.Writer) io.Writer { return writer{w, escapeJSON} }
 
 func escapeJSON(s string) string {
@@ -74,11 +75,12 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longest is how many characters of one error are printed.
+// longest is the maximum number of printed characters of one error.
 const longest = 2000
 
-// Lines returns the lines of an error: one for each error that it joins, each with the text wrapped
-// around them. A line feed in an error text is escaped, so no payload begins a line.
+// Lines returns the lines of an error. If the error joins several errors, each has its own line, with the
+// text of the errors that wrap the join. Line breaks in error texts are escaped, so a payload cannot start a
+// line.
 func Lines(err error) []string {
 	var lines []string
 	for _, text := range texts(err) {

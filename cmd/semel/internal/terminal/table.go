@@ -9,17 +9,17 @@ import (
 // Column is a column of a Table.
 type Column struct {
 	Title string
-	// Flexible columns are cut if the table is too wide; the others are shown completely.
+	// Flexible columns are cut if the table is too wide. Other columns are never cut.
 	Flexible bool
 }
 
-// Table prints aligned rows below titles, within a width.
+// Table prints rows below titles in aligned columns, within a maximum width.
 type Table struct {
 	Columns []Column
 	rows    [][]string
 }
 
-// Add adds a row: a text for each column, which Add makes safe.
+// Add adds a row with one text per column. Control characters in texts are escaped.
 func (t *Table) Add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
@@ -30,11 +30,11 @@ func (t *Table) Add(cells ...string) {
 
 const (
 	gap = "  "
-	// narrowest is the least width of a flexible column while others can be cut.
+	// narrowest is the minimum width of a flexible column, while other flexible columns can be cut.
 	narrowest = 8
 )
 
-// Write prints the table with at most the given columns; Unlimited cuts nothing.
+// Write prints the table with at most the given width. With Unlimited, nothing is cut.
 func (t *Table) Write(w io.Writer, columns int) error {
 	titles := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -50,8 +50,8 @@ func (t *Table) Write(w io.Writer, columns int) error {
 	return nil
 }
 
-// widths returns the widths of the widest cells; the widest flexible column is cut until the table
-// fits.
+// widths returns the width of each column. While the table is too wide, widths cuts the widest flexible
+// column.
 func (t *Table) widths(lines [][]string, columns int) []int {
 	widths := make([]int, len(t.Columns))
 	total := len(gap) * (len(widths) - 1)

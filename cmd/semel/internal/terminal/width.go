@@ -6,13 +6,13 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Unlimited is a width that cuts nothing.
+// Unlimited is the width that never cuts text.
 const Unlimited = 0
 
-// Columns returns how many columns of a terminal a text takes.
+// Columns returns the width of a text on a terminal, in columns.
 func Columns(s string) int { return runewidth.StringWidth(s) }
 
-// Cut returns the text, cut to the given columns with an ellipsis at its end if it is longer.
+// Cut cuts a text to the given width. A text that was cut ends with an ellipsis.
 func Cut(s string, columns int) string {
 	if columns == Unlimited {
 		return s
@@ -20,8 +20,8 @@ func Cut(s string, columns int) string {
 	return runewidth.Truncate(s, columns, "…")
 }
 
-// Parts joins the first parts that fit into the given columns. A part is shown completely or not at
-// all, because half a number is a different number; an ellipsis at the end marks missing parts.
+// Parts joins as many parts as fit into the given width, in order. A part is never cut, because a part of a
+// number would be a wrong number. If parts are missing, the result ends with an ellipsis.
 func Parts(columns int, parts ...string) string {
 	const between, missing = "  ", "  …"
 	whole := strings.Join(parts, between)

@@ -2,8 +2,8 @@ package terminal
 
 import "strings"
 
-// Wrap breaks long lines between words at the given columns and indents the further lines. A longer
-// word stays unbroken.
+// Wrap breaks long lines between words to the given width and indents the further lines. A single word is
+// never broken.
 func Wrap(text string, columns int) string {
 	if columns == Unlimited || Columns(text) <= columns {
 		return text

@@ -11,8 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate passes spans to the SDK's queue while it has room, and counts the others as dropped. Without it the queue
-// would drop spans silently.
+// gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. Other spans are dropped
+// and counted. Without gate, the SDK would drop these spans without counting them.
 type gate struct {
 	next     sdktrace.SpanProcessor
 	to       sdktrace.SpanExporter
@@ -22,18 +22,18 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// away is the time since which the collector has rejected spans; zero while it accepts them. told is the time of
-	// the last log line about that. Both are guarded by mutex.
+	// away is the time since which the collector rejects spans; zero while the collector accepts spans. told
+	// is the time of the last log line about rejected spans. mutex guards both.
 	away, told time.Time
 }
 
-// tellEvery is the interval between log lines while the collector rejects spans.
+// tellEvery is the interval of log lines while the collector rejects spans.
 const tellEvery = time.Minute
 
 // OnStart implements sdktrace.SpanProcessor.
 func (*gate) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd implements sdktrace.SpanProcessor. OnEnd never waits.
+// OnEnd implements sdktrace.SpanProcessor without waiting.
 func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
@@ -52,11 +52,11 @@ func (g *gate) Shutdown(ctx context.Context) error { return g.next.Shutdown(ctx)
 // ForceFlush implements sdktrace.SpanProcessor.
 func (g *gate) ForceFlush(ctx context.Context) error { return g.next.ForceFlush(ctx) }
 
-// exporter sends the spans of the SDK's queue for a gate.
+// exporter sends spans from the SDK's queue to the collector.
 type exporter struct{ of *gate }
 
-// ExportSpans implements sdktrace.SpanExporter. ExportSpans counts and logs failures itself, because the SDK would
-// write them to standard error.
+// ExportSpans implements sdktrace.SpanExporter. ExportSpans counts and logs errors itself, because the SDK
+// would print them to standard error.
 func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	g, n := e.of, int64(len(spans))
 	err := g.to.ExportSpans(ctx, spans)
@@ -73,7 +73,8 @@ func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 // Shutdown implements sdktrace.SpanExporter.
 func (e exporter) Shutdown(ctx context.Context) error { return e.of.to.Shutdown(ctx) }
 
-// observe logs when the collector starts to reject spans, every minute while it does, and when it accepts them again.
+// observe logs when the collector starts to reject spans, once a minute while it rejects spans, and when it
+// accepts spans again.
 func (g *gate) observe(err error, now time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -90,8 +91,8 @@ func (g *gate) observe(err error, now time.Time) {
 	}
 }
 
-// mostShown is the maximum length of a logged error in bytes. An error may contain the complete response of a
-// collector.
+// mostShown is the maximum length of a logged error, in bytes. The error can contain the collector's
+// complete response.
 const mostShown = 2000
 
 func shown(err error) string {
@@ -102,7 +103,7 @@ func shown(err error) string {
 	return text
 }
 
-// close counts the spans that are still queued as dropped, and returns their number.
+// close counts the queued spans as dropped and returns their number.
 func (g *gate) close() int64 {
 	left := g.waiting.Swap(0)
 	g.dropped.Add(left)

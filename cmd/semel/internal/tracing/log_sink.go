@@ -6,9 +6,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// logSink passes the log messages of OpenTelemetry's packages, for example about an invalid environment variable, to
-// the log of the run. By default they would go to standard error in another format. Values are left out, because they
-// may be part of a header with a token.
+// logSink writes log messages of the OpenTelemetry packages to the log of the run, for example about an
+// invalid environment variable. By default, the packages print to standard error in another format. Values
+// are left out, because a value can be a header with a token.
 type logSink struct{ log *slog.Logger }
 
 var _ logr.LogSink = logSink{}
@@ -16,7 +16,7 @@ var _ logr.LogSink = logSink{}
 // Init implements logr.LogSink.
 func (logSink) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink. Errors are logged in any case, and other messages are not useful.
+// Enabled implements logr.LogSink. Only errors are logged; errors do not depend on Enabled.
 func (logSink) Enabled(int) bool { return false }
 
 // Info implements logr.LogSink.

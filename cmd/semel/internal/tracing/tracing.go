@@ -1,6 +1,6 @@
-// Package tracing sends the spans of a run to a collector, with OpenTelemetry's SDK and its protocol over HTTP.
-// Messages never wait for spans: spans that do not fit into the bounded queue, or that the collector does not accept,
-// are dropped and counted.
+// Package tracing sends the spans of a run to a collector, with the OpenTelemetry SDK and OTLP over HTTP.
+// Messages never wait for spans. If the queue is full or the collector rejects spans, the spans are dropped
+// and counted.
 package tracing
 
 import (
@@ -22,42 +22,43 @@ import (
 	"github.com/semel-go/semel/otel"
 )
 
-// The limits.
+// The limits of the span queue and of requests to the collector.
 const (
 	// queued is the maximum number of spans in memory.
 	queued = 4096
-	// atOnce is the maximum number of spans in a request.
+	// atOnce is the maximum number of spans in one request.
 	atOnce = 512
-	// every is how long a span waits for others before it is sent.
+	// every is how long a span waits so that several spans can be sent in one request.
 	every = time.Second
-	// within is the timeout of a request, including its retries.
+	// within is the timeout of a request, including retries.
 	within = 10 * time.Second
-	// closing is how long the end of a run waits for spans to be sent.
+	// closing is how long Close waits for queued spans.
 	closing = 5 * time.Second
 )
 
 // Options configure a Tracer.
 type Options struct {
-	// Endpoint is the complete URL.
+	// Endpoint is the complete URL of the collector.
 	Endpoint string
-	// Ratio is the share of sampled traces that are recorded; 0: all.
+	// Ratio is the share of sampled traces that are recorded; 0 means all.
 	Ratio float64
-	// Sources are the kinds of the consumers' sources, by consumer.
+	// Sources maps consumers to the kinds of their sources.
 	Sources map[string]string
-	// Logger logs when the collector does not accept spans.
+	// Logger logs when the collector rejects spans.
 	Logger *slog.Logger
 }
 
-// Tracer is an observer of consumers that records spans of their sampled messages.
+// Tracer observes consumers and records spans of sampled messages.
 type Tracer struct {
-	of       map[string]*otel.Tracer // by consumer; not changed after Open
+	of       map[string]*otel.Tracer // by consumer; constant after Open
 	provider *sdktrace.TracerProvider
 	gate     *gate
 }
 
 var _ measure.Tracer = (*Tracer)(nil)
 
-// Open makes a Tracer without connecting, so a run can start while its collector is down.
+// Open returns a Tracer without connecting to the collector. A run can therefore start while the collector
+// is down.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	api.SetLogger(logr.New(logSink{o.Logger}))
 	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
@@ -67,9 +68,9 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	return sendBy(ctx, to, o)
 }
 
-// sendBy is Open with another exporter.
+// sendBy returns a Tracer that sends spans to the given exporter.
 func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, error) {
-	// Attributes of the environment override these.
+	// Attributes in environment variables take precedence.
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "semel")), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -84,8 +85,9 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler records every requested span: consumers request spans only for messages with a sampled parent, and for
-// batches with such a message. With a ratio, it records that share of both.
+// sampler returns a sampler that records every span. With a ratio, the sampler records this share of all
+// traces. Consumers start spans only for messages with a sampled parent, and for batches with such a
+// message.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)
@@ -106,11 +108,11 @@ func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
 	return of.TraceBatch(b)
 }
 
-// Spans returns how many spans the collector accepted and how many were dropped.
+// Spans returns the number of spans that the collector accepted and the number of dropped spans.
 func (t *Tracer) Spans() (sent, dropped int64) { return t.gate.sent.Load(), t.gate.dropped.Load() }
 
-// Close sends the queued spans, waits a few seconds at most, and logs how many were not sent. A nil Tracer does
-// nothing.
+// Close sends the queued spans. Close waits at most a few seconds, and logs the number of spans that were
+// not sent. For a nil Tracer, Close does nothing.
 func (t *Tracer) Close() {
 	if t == nil {
 		return

@@ -30,15 +30,15 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// receiver is a collector.
+// receiver is a collector for tests.
 type receiver struct {
 	mutex    sync.Mutex
 	path     string
 	services []string
-	spans    map[string][]*tracev1.Span // by name
+	spans    map[string][]*tracev1.Span // by span name
 }
 
-// ServeHTTP accepts spans.
+// ServeHTTP accepts and records spans.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	var all collector.ExportTraceServiceRequest
 	body, err := io.ReadAll(q.Body)
@@ -66,7 +66,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// message returns a message of a trace with these flags, or without a trace if flags is empty.
+// message returns a message whose trace has the given flags. If flags is empty, the message has no trace.
 func message(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{{Name: "id", Value: fmt.Append(nil, n)}}}
 	if flags != "" {
@@ -75,7 +75,7 @@ func message(n int, flags string) *semel.Message {
 	return m
 }
 
-// applies lets a consumer apply messages, and returns how long it took.
+// applies runs a consumer with the given messages and returns the duration of the run.
 func applies(t *testing.T, observer semel.Observer, messages ...*semel.Message) time.Duration {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
@@ -144,7 +144,7 @@ func TestSpansAreSent(t *testing.T) {
 	})
 }
 
-// kept is an exporter that counts spans by name, and calls a function of the test.
+// kept is an exporter that counts spans by name and calls a function of the test.
 type kept struct {
 	mutex sync.Mutex
 	names map[string]int
@@ -173,7 +173,7 @@ func (k *kept) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 
 func (k *kept) Shutdown(context.Context) error { return nil }
 
-// many makes spans of n messages.
+// many records the spans of n messages.
 func many(t *Tracer, n int) {
 	b := t.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: n, At: time.Now()})
 	for range n {
@@ -218,7 +218,7 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &kept{do: func(context.Context) error { return errors.New("503 of a test") }}
 			traced, said := opened(t, k)
-			for range 90 { // a minute and a half
+			for range 90 { // one and a half minutes
 				many(traced, 3)
 				<-time.After(time.Second)
 			}

@@ -8,19 +8,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Command is a command line, word by word.
+// Command is a command line, one element per word.
 type Command []string
 
-// because adds the flag for the reason.
+// because adds the flag --because, whose value the user must fill in.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
-// command returns a command of semel with the flags that select the store of the facts.
+// command returns a semel command with the flags that select the store of the facts.
 func (f *Facts) command(words ...string) Command {
 	return slices.Concat(Command{"semel"}, words, f.Where)
 }
 
-// rowCommand returns a command that shows a row, and act one that changes it. name has spaces between its
-// words.
+// rowCommand returns a command for a row. act returns a command that changes a row and needs a reason. name
+// is the command's name, with blanks between the words.
 func (f *Facts) rowCommand(name string, r *store.StoredRow) Command {
 	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Explain returns whether a message was applied, why or why not, and the next commands.
+// Explain returns whether the message was applied, the reason, and the next commands.
 func Explain(f *Facts) Answer {
 	a := f.first()
 	var more []string
@@ -33,7 +33,7 @@ func Explain(f *Facts) Answer {
 	return a
 }
 
-// contents returns the beginning of a sentence about n other contents.
+// contents returns the start of a sentence about n different contents.
 func contents(n int) string {
 	if n == 1 {
 		return "other content arrived"
@@ -41,8 +41,8 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// first returns the answer about the content that owns the marker: the first content, unless an operator has released
-// another one.
+// first returns the answer about the content that the marker belongs to. That content is the first content,
+// unless an operator released another content.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {
@@ -69,11 +69,10 @@ func (f *Facts) first() Answer {
 	return doubted(f.Row, f.ofRow(f.Row))
 }
 
-// unknownCall begins the answer about a row with a call of unknown outcome. The call may have taken effect in
-// any state of the row.
+// unknownCall starts the answer about a row whose call has an unknown outcome.
 const unknownCall = "It is unknown whether it was applied: a call has an unknown outcome. "
 
-// lead returns the beginning of an answer: certain, unless a call of the row has an unknown outcome.
+// lead returns the start of an answer: unknownCall after a call with an unknown outcome, otherwise certain.
 func lead(r *store.StoredRow, certain string) string {
 	if r.UnknownOutcome() {
 		return unknownCall + "Known facts: "
@@ -81,7 +80,7 @@ func lead(r *store.StoredRow, certain string) string {
 	return certain
 }
 
-// doubted returns a with Applied Unknown instead of No if a call of the row has an unknown outcome.
+// doubted returns a. After a call with an unknown outcome, Applied is Unknown instead of No.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -89,7 +88,7 @@ func doubted(r *store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// newer reports whether a newer release wrote the records.
+// newer reports whether a newer release of Semel wrote the records.
 func (f *Facts) newer() bool {
 	if m := f.marker(); m != nil && !known(m.Outcome) {
 		return true
@@ -100,8 +99,8 @@ func (f *Facts) newer() bool {
 
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
-// disagree reports whether marker and row contradict each other, which one commit never writes. A row under a
-// surrogate, or of an old derivation, has its own marker.
+// disagree reports whether marker and row contradict each other, although Semel writes both in one transaction.
+// A row with a surrogate id, or with an id that older selectors found, has a marker of its own.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {
@@ -113,7 +112,7 @@ func (f *Facts) disagree() bool {
 	return r.State.Outcome() != m.Outcome
 }
 
-// ofRow is the answer about a row whose marker agrees.
+// ofRow returns the answer about a row whose marker agrees with the row.
 func (f *Facts) ofRow(r *store.StoredRow) Answer {
 	switch r.State {
 	case store.StateReceived:
@@ -134,12 +133,12 @@ func (f *Facts) ofRow(r *store.StoredRow) Answer {
 	return f.applied(r)
 }
 
-// datedAhead reports whether a row was written while the store's clock was ahead.
+// datedAhead reports whether the row was written while the database clock was ahead.
 func (f *Facts) datedAhead(r *store.StoredRow) bool {
 	return r.ChangedAt.Sub(f.Now) > timing.ClockSlack
 }
 
-// notBefore is the answer about a row that was written while the store's clock was ahead.
+// notBefore returns the answer about a row that was written while the database clock was ahead.
 func (f *Facts) notBefore(stage Stage, r *store.StoredRow, says string, at time.Time) Answer {
 	return Answer{stage, No, says + fmt.Sprintf(" It waits until %s; the database clock was probably ahead when the row was written at %s. "+
 		"A process that runs a consumer on this store corrects the time within a minute.", moment(at), moment(r.ChangedAt)), nil}
@@ -166,7 +165,8 @@ func (f *Facts) received(r *store.StoredRow) Answer {
 	return f.waits(StageDue, says)
 }
 
-// waits returns the answer about a message that waits for a worker, and why no worker takes it if that is known.
+// waits returns the answer about a message that waits for a worker. If a known cause keeps workers from
+// processing the message, the answer contains the cause.
 func (f *Facts) waits(stage Stage, says string) Answer {
 	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {
@@ -237,7 +237,7 @@ func (f *Facts) blocked(r *store.StoredRow) Answer {
 	return a
 }
 
-// gap returns the answer about a version whose predecessor is missing.
+// gap returns the answer about a message that waits for an earlier version.
 func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 	next := r.Version - 1
 	if f.Stream != nil {
@@ -263,7 +263,7 @@ func (f *Facts) applied(r *store.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-// after returns a text about the number of attempts.
+// after returns a text about the number of attempts, or "" after the first attempt.
 func after(r *store.StoredRow) string {
 	if r.Attempts < 2 {
 		return ""
@@ -315,7 +315,7 @@ func (f *Facts) discarded(r *store.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-// conflict returns the answer about other content of an identity whose first content has no row.
+// conflict returns the answer about a row with different content, if the first content has no row.
 func (f *Facts) conflict(r *store.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
@@ -339,7 +339,7 @@ func (f *Facts) conflict(r *store.StoredRow) Answer {
 	return a
 }
 
-// markedOnly returns the answer about an identity that has a marker and no row.
+// markedOnly returns the answer about an identity with a marker but without a row.
 func (f *Facts) markedOnly() Answer {
 	m := f.marker()
 	switch {
@@ -372,7 +372,7 @@ func (f *Facts) markedOnly() Answer {
 	return a
 }
 
-// last returns the last change of this kind to a row; nil if there is none.
+// last returns the last recorded command with this verb for a row, or nil.
 func (f *Facts) last(row int64, verb string) *store.Act {
 	for _, d := range f.Details {
 		if d.Number != row {

@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 
-// of returns the facts of a row in a state, with the marker that belongs to that state.
+// of returns the facts of a row in the given state, with the marker that such a row has.
 func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	key := semel.Key{Consumer: "billing", Source: "shop", ID: "o-1"}
 	r := &store.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
@@ -31,7 +31,7 @@ func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	return f
 }
 
-// marked returns the facts of an identity that has a marker and no row.
+// marked returns the facts of an identity with a marker but without a row.
 func marked(o store.Outcome, change func(*Facts, *store.StoredRow)) *Facts {
 	f := of(store.StateCompleted, nil)
 	f.Row, f.Markers[0].Outcome = nil, o
@@ -54,7 +54,7 @@ func acted(verb string, more func(*store.StoredRow)) func(*Facts, *store.StoredR
 	}
 }
 
-// aDayAhead sets the times of a row that was written while the store's clock was a day ahead.
+// aDayAhead sets the row's times as if the database clock had been one day ahead.
 func aDayAhead(_ *Facts, r *store.StoredRow) {
 	r.ChangedAt = now.Add(24 * time.Hour)
 	r.DueAt, r.LockedUntil = r.ChangedAt, r.ChangedAt
@@ -65,7 +65,7 @@ type told struct {
 	stage   Stage
 	applied Applied
 	says    string
-	// command is one of the expected commands; empty: no command is expected.
+	// command is a command that the answer must contain; empty if the answer has no commands.
 	command string
 }
 
@@ -228,7 +228,8 @@ func aside() map[string]told {
 	return all
 }
 
-// twins returns the facts of two contents of an identity. The second one is in the given state and owns the marker.
+// twins returns the facts of two contents of one identity. The second content is in the given state and owns
+// the marker.
 func twins(state store.RowState, change func(f *Facts, first, second *store.StoredRow)) *Facts {
 	f := of(store.StateParked, nil)
 	f.Row.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
@@ -264,10 +265,10 @@ func ofTwins() map[string]told {
 	}
 }
 
-// called adds a call with an unknown outcome to a row.
+// called adds a call with an unknown outcome to the row.
 func called(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
-// unread returns the cases in which the role lacks privileges.
+// unread returns test cases in which the database role lacks privileges.
 func unread() map[string]told {
 	noRows := func(f *Facts, _ *store.StoredRow) {
 		f.NoRows, f.Unread = true, []string{"whether it has a row: permission denied"}
@@ -294,8 +295,8 @@ func keyed(k sqlstore.KnownKey) *Facts {
 	return f
 }
 
-// conflicting returns the facts of a conflict's row. The first content has a marker with outcome o, or no record if o
-// is 0.
+// conflicting returns the facts of a row with different content. The first content has a marker with outcome
+// o. If o is 0, the first content has no record.
 func conflicting(o store.Outcome) *Facts {
 	f := marked(o, nil)
 	if o == 0 {
@@ -328,7 +329,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A reason without an explanation would be shown as a reason of a handler.
+// Explain would show a reason without an explanation as a reason that a handler chose.
 func TestEachReasonOfARowIsExplained(t *testing.T) {
 	elsewhere := []semel.Reason{reasonname.None, semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonGap, reasonname.Suppressed,
 		semel.ReasonOutcomeUnknown, reasonname.Stale, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}

@@ -11,56 +11,57 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Facts are the records of one consumer about an identity.
+// Facts are the records that one consumer has about an identity.
 type Facts struct {
 	Store string
-	// Key has the stored name of the consumer, with its generation.
+	// Key is the identity. Its consumer is the stored name, which can contain a generation.
 	Key semel.Key
-	// Now is the time of the store's clock.
+	// Now is the time of the database clock.
 	Now time.Time
-	// Markers are the markers of the identity, the newest derivation last.
+	// Markers are the markers of the identity. If the selectors for ids have changed, the markers of the
+	// newest selectors are last.
 	Markers []sqlstore.Known
-	// Row is the row of the first content; nil if there is none. Conflicts are the rows of other
+	// Row is the row with the first content; nil if there is none. Conflicts are the rows with different
 	// contents of the identity.
 	Row       *store.StoredRow
 	Conflicts []store.StoredRow
 	// Leased is the leased key of the identity; nil if there is none.
 	Leased *sqlstore.KnownKey
-	// Details show the rows, by number.
+	// Details are the details of the rows, ordered by row number.
 	Details []operate.Detail
-	// Ahead is the earlier row that blocks this one; nil if there is none.
+	// Ahead is the earlier row that blocks the message; nil if no row blocks the message.
 	Ahead *store.StoredRow
-	// Stream is the stream of the message; nil without a version. Missing are the versions before the
-	// first waiting one that have no row.
+	// Stream is the stream of the message; nil if the message has no version. Missing are the versions
+	// without a row that come before the first waiting version.
 	Stream  *admin.StoredStream
 	Missing []operate.Span
-	// Control is the pause and limit of the consumer.
+	// Control has the pause and the rate limit of the consumer.
 	Control admin.Control
-	// Progress is the last time at which the consumer reported progress; zero if it never did. Consumers
-	// that keep markers forever do not report progress.
+	// Progress is the time at which the consumer last recorded progress; zero if the consumer records none.
+	// Consumers that keep markers forever record no progress.
 	Progress time.Time
-	// Generation is the generation of the consumer; nil if it has none.
+	// Generation is the generation of the consumer; nil if the consumer has no generations.
 	Generation *admin.StoredGeneration
-	// Caused are the rows of intents that the message caused. MoreCaused reports that there are more, and
-	// UnknownCaused why they could not be read.
+	// Caused are the rows of intents that the message caused. MoreCaused means that there are further
+	// intents. UnknownCaused is why the intents could not be read; empty if they were read.
 	Caused        []store.StoredRow
 	MoreCaused    bool
 	UnknownCaused string
-	// Replays are the replays whose range includes a row of the message.
+	// Replays are the replays whose range contains a row of the message.
 	Replays []admin.Replay
-	// Sends reports that the consumer sends intents; the commands for its rows are semel intents.
+	// Sends means that the consumer sends intents. Commands for the rows then start with `semel intents`.
 	Sends bool
-	// Erasures are the erasures of an identity without a row.
+	// Erasures are the recorded erasures of an identity that has no row.
 	Erasures []store.Act
-	// NoMarkers and NoRows report that the role cannot read markers, or rows. Unread lists everything
-	// that it cannot read, with the missing privileges.
+	// NoMarkers and NoRows mean that the database role cannot read markers or rows. Unread lists everything
+	// that the role cannot read, and the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Where are the flags with which a command selects the same store.
+	// Where are the flags with which commands select the same store.
 	Where []string
 }
 
-// marker returns the marker of the newest derivation; nil if there is none.
+// marker returns the last marker of the identity, or nil if there is no marker.
 func (f *Facts) marker() *sqlstore.Known {
 	if len(f.Markers) == 0 {
 		return nil
@@ -68,17 +69,17 @@ func (f *Facts) marker() *sqlstore.Known {
 	return &f.Markers[len(f.Markers)-1]
 }
 
-// Applied reports whether a message was applied.
+// Applied says whether a message was applied.
 type Applied string
 
-// The answers.
+// The values of Applied.
 const (
 	Yes     Applied = "yes"
 	No      Applied = "no"
 	Unknown Applied = "unknown"
 )
 
-// Stage is the state of a message in one word.
+// Stage is the state of a message as one word.
 type Stage string
 
 // The stages.
@@ -103,18 +104,18 @@ const (
 	StageNewer        Stage = "newer_release"
 )
 
-// Answer explains a message.
+// Answer explains the state of a message.
 type Answer struct {
 	Stage   Stage
 	Applied Applied
-	// Says is a sentence or two. Do are the next commands.
+	// Says is the explanation in one or two sentences. Do are the commands to run next.
 	Says string
 	Do   []Command
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
 
-// Writer returns the consumer that wrote an intent; "" if the message is not an intent. The source of an
+// Writer returns the consumer that wrote an intent, or "" if the message is no intent. The source of an
 // intent is the escaped name of that consumer.
 func (f *Facts) Writer() string {
 	if !f.Sends {

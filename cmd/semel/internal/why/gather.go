@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is the part of a store that Search reads.
+// Store has the methods of a store that Search needs.
 type Store interface {
 	admin.Controls
 	admin.Generations
@@ -28,30 +28,30 @@ type Store interface {
 	Clock(ctx context.Context) (time.Time, error)
 }
 
-// Search looks for an identity in one store.
+// Search finds the records of an identity in one store.
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Where are the flags with which a command selects the store.
+	// Where are the flags with which commands select the store.
 	Where []string
-	// Sources are additional sources under which a leased key is looked up.
+	// Sources are further sources for the search of leased keys.
 	Sources []string
-	// Payload also reads headers and bodies.
+	// Payload includes headers and bodies.
 	Payload bool
-	// Sends reports whether a consumer sends intents.
+	// Sends reports whether a consumer sends intents; may be nil.
 	Sends func(consumer string) bool
 }
 
 const (
-	// mostShown is the number of rows of an identity that are shown with details.
+	// mostShown is the maximum number of rows of an identity that are shown with details.
 	mostShown = 20
-	// causedWithin is the maximum time of the search for caused intents.
+	// causedWithin is the maximum time of the search for intents that a message caused.
 	causedWithin = 5 * time.Second
 )
 
-// Find returns the records of an id of a consumer, one Facts for each source. consumer is the stored name,
-// with its generation. unread lists what the role cannot read; if it is not empty, the identity may exist
-// although Find returns nothing.
+// Find returns the records of a consumer's id, one Facts per source. consumer is the stored name, which can
+// contain a generation. unread lists what the database role cannot read. If unread is not empty, the
+// identity may exist although Find returns no Facts.
 func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unread []string, _ error) {
 	all, barred, err := s.look(ctx, consumer, id)
 	if err == nil {
@@ -76,13 +76,15 @@ func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unre
 	return all, barred.all, nil
 }
 
-// unreadable lists what the role cannot read: markers, rows, and everything with its missing privilege.
+// unreadable describes what the database role cannot read. markers and rows are true for unreadable markers
+// and rows. all lists every unreadable record with the missing privilege.
 type unreadable struct {
 	markers, rows bool
 	all           []string
 }
 
-// question adds records to the facts. what names them if the role cannot read them.
+// question is a step that adds records to the facts. If the database role cannot read the records, unread
+// gets the text what.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error
@@ -108,11 +110,11 @@ func (s Search) failed(consumer string, err error) error {
 	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
-// looks is the number of times that marker and row are read if they disagree, because a commit between the
-// two statements can be the cause.
+// looks is the maximum number of times that marker and row are read. If both disagree, the cause can be a
+// commit between the two statements.
 const looks = 4
 
-// look reads markers and rows.
+// look reads the markers and rows of an id.
 func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
 	for tries := 1; ; tries++ {
 		var barred unreadable
@@ -133,7 +135,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 	}
 }
 
-// sort groups markers and rows by source.
+// sort creates one Facts for each source of the markers and rows.
 func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
@@ -154,15 +156,15 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 		if rows[i].Conflict {
 			f.Conflicts = append(f.Conflicts, rows[i])
 		} else {
-			f.Row = &rows[i] // an older derivation may have another row before it
+			f.Row = &rows[i] // rows of older selectors come first, so the last row wins
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })
 	return all
 }
 
-// keys looks up leased keys of the id: without a source, with the known sources, and with s.Sources. A key can
-// only be found by all of its parts.
+// keys searches for leased keys of the id: without a source, with the sources that were found, and with
+// s.Sources. A leased key can only be found by the complete identity.
 func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
 	sources := append([]string{""}, s.Sources...)
 	for _, f := range all {
@@ -192,7 +194,7 @@ func (s Search) facts(key semel.Key) *Facts {
 	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
-// Rows returns all rows of the identity, the first content first.
+// Rows returns all rows of the identity. The row with the first content is first.
 func (f *Facts) Rows() []store.StoredRow {
 	var all []store.StoredRow
 	if f.Row != nil {
@@ -201,7 +203,8 @@ func (f *Facts) Rows() []store.StoredRow {
 	return append(all, f.Conflicts...)
 }
 
-// details reads the details of the rows. If the role cannot read them, only the row itself is shown.
+// details reads the details of the rows. If the database role cannot read the details, only the rows
+// themselves are shown.
 func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 	for _, r := range f.Rows() {
 		if len(f.Details) == mostShown {
@@ -218,7 +221,7 @@ func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 	return lacks
 }
 
-// order finds what a row waits for: an earlier version, or an earlier row of its order.
+// order finds the version or the row that the message waits for.
 func (s Search) order(ctx context.Context, f *Facts) error {
 	r := f.owner()
 	if r == nil {
@@ -259,7 +262,7 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// generation, control and progress read the records of the consumer of the message.
+// generation, control and progress read the records about the message's consumer.
 func (s Search) generation(ctx context.Context, f *Facts) error {
 	public, number := admin.GenerationOf(f.Key.Consumer)
 	generations, err := s.Store.Generations(ctx, public)
@@ -282,13 +285,14 @@ func (s Search) control(ctx context.Context, f *Facts) (err error) {
 
 func (s Search) progress(ctx context.Context, f *Facts) error {
 	kept, err := s.Store.Retentions(ctx, f.Key.Consumer)
-	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // a consumer that keeps markers forever does not report progress
+	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // only consumers that remove markers record progress
 		f.Progress = kept[0].Progress
 	}
 	return err
 }
 
-// caused reads the intents that the message caused. If that takes too long, UnknownCaused says so.
+// caused reads the intents that the message caused. After causedWithin, caused sets UnknownCaused and gives
+// up.
 func (s Search) caused(ctx context.Context, f *Facts) error {
 	within, cancel := context.WithTimeout(ctx, causedWithin)
 	defer cancel()
@@ -301,7 +305,7 @@ func (s Search) caused(ctx context.Context, f *Facts) error {
 	return err
 }
 
-// replays reads the replays of the consumer whose range includes a row.
+// replays reads the consumer's replays whose range contains a row of the message.
 func (s Search) replays(ctx context.Context, f *Facts) error {
 	public, _ := admin.GenerationOf(f.Key.Consumer)
 	all, err := s.Store.ReplaysOf(ctx, public, 100)
@@ -316,7 +320,7 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// covers reports whether the range of a replay includes a row.
+// covers reports whether the range of a replay contains the row.
 func covers(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {
@@ -331,7 +335,8 @@ func covers(r *admin.Replay, row *store.StoredRow) bool {
 	})
 }
 
-// erasures reads the erasures of an identity without a row; they contain only a hash of it.
+// erasures reads the recorded erasures of an identity without a row. An erasure contains only a hash of the
+// identity.
 func (s Search) erasures(ctx context.Context, f *Facts) (err error) {
 	if f.Row == nil && len(f.Markers) > 0 {
 		f.Erasures, err = s.Store.Erased(ctx, f.Key)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// remedies maps Semel's reasons for parking to what a person should do, and whether to retry afterwards.
-// Reasons of handlers are not included.
+// remedies maps the reasons for which Semel parks messages to a remedy. retry means that the message should
+// be retried after the remedy. Reasons that handlers choose are not included.
 var remedies = map[semel.Reason]struct {
 	says  string
 	retry bool
@@ -75,8 +75,8 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting is the answer for a conflict without a row of the other content: as a version of its stream,
-// or with a previous identity.
+// conflicting returns the answer about a conflict if the other content has no row. The other content has the
+// same version of the stream, or the same previous identity.
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {
@@ -107,7 +107,7 @@ func (f *Facts) when(r *store.StoredRow, in string) string {
 	return in + " " + moment(r.ChangedAt)
 }
 
-// verb returns the name of the command for rows, or for intents.
+// verb returns row for messages and intent for intents.
 func (f *Facts) verb(row, intent string) string {
 	if f.Sends {
 		return intent
@@ -115,7 +115,7 @@ func (f *Facts) verb(row, intent string) string {
 	return row
 }
 
-// ofReason returns the reason of a row in parentheses, or "".
+// ofReason returns the row's reason in parentheses, or "" if the row has no reason.
 func ofReason(r *store.StoredRow) string {
 	if r.Reason == reasonname.None {
 		return ""
@@ -129,7 +129,7 @@ func cause(r *store.StoredRow) string {
 	return ofReason(r) + because(operate.WithoutReason(r.Reason, r.LastError))
 }
 
-// because returns the text of an error after a colon, or "".
+// because returns the text of an error after a colon, or "" for an empty text.
 func because(text string) string {
 	if text == "" {
 		return ""
@@ -148,7 +148,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// named returns an outcome as people read it.
+// named returns the text of an outcome for people.
 func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

@@ -2,15 +2,15 @@ package why
 
 import "errors"
 
-// LacksRight reports whether err means that the role lacks a privilege. The remaining records are shown in
-// that case.
+// LacksRight reports whether err means that the database role lacks a privilege. Callers then show the
+// remaining records.
 func LacksRight(err error) bool {
 	var of interface{ SQLState() string }
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// note adds what to the records that could not be read if err is a missing privilege. note returns other
-// errors.
+// note handles a missing privilege: note adds what and the error to unread, and returns nil. note returns
+// other errors.
 func note(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

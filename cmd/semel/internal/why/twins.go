@@ -7,11 +7,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// An identity can have several rows with different contents. The marker belongs to one of them (law 16), and
-// the answer follows from that row.
+// An identity can have several rows with different contents. The marker belongs to one of these rows
+// (law 16). The answer follows from that row.
 
-// owner returns the row that owns the marker of the identity. Without a marker it returns the row that was
-// applied, or waits, or has the first content. owner returns nil if that row was removed.
+// owner returns the row that the marker of the identity belongs to. If there is no marker, owner returns the
+// row that was applied, else a waiting row, else the row with the first content. owner returns nil if the
+// row was removed.
 func (f *Facts) owner() *store.StoredRow {
 	rows := f.Rows()
 	if m := f.marker(); m != nil {
@@ -30,7 +31,7 @@ func (f *Facts) owner() *store.StoredRow {
 	return f.Row
 }
 
-// others returns the rows of other contents than the one that the answer is about.
+// others returns the rows that have another content than the row of the answer.
 func (f *Facts) others() (all []store.StoredRow) {
 	owner := f.owner()
 	for _, r := range f.Conflicts {
@@ -41,8 +42,8 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// doubtedByOthers returns a with Applied Unknown instead of No if a call of another content has an unknown
-// outcome.
+// doubtedByOthers returns a. If a call of another content has an unknown outcome, doubtedByOthers changes
+// Applied from No to Unknown.
 func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
 		a = doubted(&others[i], a)
@@ -50,14 +51,14 @@ func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// atRest reports whether a row has ended, or waits for an operator, without an effect.
+// atRest reports whether the row has no effect and is parked, dead-lettered or discarded.
 func atRest(r *store.StoredRow) bool {
 	o := r.State.Outcome()
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// supplanted reports whether the marker belongs to another content than that of the first row, and that
-// content has no row.
+// supplanted reports whether the marker belongs to a content that has no row, although the first content has
+// a row.
 func (f *Facts) supplanted() bool {
 	m := f.marker()
 	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)
@@ -74,7 +75,7 @@ func (f *Facts) bySupplanter(r *store.StoredRow) Answer {
 	return a
 }
 
-// ofFirst returns a sentence about the first content if another one owns the marker.
+// ofFirst returns a sentence about the first content, for answers in which another content owns the marker.
 func (f *Facts) ofFirst() string {
 	switch r := f.Row; {
 	case r == nil:
@@ -88,7 +89,7 @@ func (f *Facts) ofFirst() string {
 	}
 }
 
-// letRun returns the answer if the marker belongs to the row of a conflict.
+// letRun returns the answer if the marker belongs to a row whose content conflicts with the first content.
 func (f *Facts) letRun(r *store.StoredRow) Answer {
 	a := doubted(r, f.ofRow(r))
 	a.Says = fmt.Sprintf("%s Other content of its identity, row %d, was released for processing: %s", f.ofFirst(), r.Number, a.Says)
@@ -99,7 +100,7 @@ func (f *Facts) letRun(r *store.StoredRow) Answer {
 	return a
 }
 
-// effectOf returns a text about the effect of a row.
+// effectOf returns a text about the effect of the row.
 func effectOf(r *store.StoredRow) string {
 	switch {
 	case r.State == store.StateCompleted:

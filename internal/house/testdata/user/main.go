@@ -1,4 +1,4 @@
-// A program as a user's is, with what needs the most of the libraries.
+// This program uses the libraries as a user's program does. It uses those parts that need the most code.
 package main
 
 import (

@@ -24,27 +24,27 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Points around the copy of a dead letter, in addition to those of the engine. At duringCopy the broker is frozen when
-// the record is sent.
+// Points around the copy of a dead letter, in addition to the points of the engine. At duringCopy the broker
+// is frozen while the record is sent.
 const (
 	beforeCopy = "BeforeCopy"
 	duringCopy = "DuringCopy"
 	afterCopy  = "AfterCopy"
 )
 
-// order is an order for a consumer.
+// order tells a child process how to run its consumer.
 type order struct {
 	Brokers                 []string
 	Topic, Dead, Group, DSN string
-	// Death is the point at which it kills itself; if empty it works to the end.
+	// Death is the point at which the process kills itself. If it is empty, the process works to the end.
 	Death string
-	// After is how many copies it must have made before.
+	// After is the number of dead letters that the process must have written before it kills itself.
 	After, Workers int
 }
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs the consumer that dies.
+// live runs the consumer that kills itself.
 func live(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {
@@ -76,11 +76,11 @@ func live(o order) error {
 
 func (o order) source() kafka.Config {
 	return kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, DeadLetters: o.Dead,
-		// A process with the same instance need not wait for the end of the dead one's session.
+		// With the same instance id, the next process need not wait until the dead process's session ends.
 		Instance: "mortal", Logger: slog.New(slog.DiscardHandler)}
 }
 
-// policy returns a policy in which each kind of failure can end as a dead letter.
+// policy returns a configuration in which each kind of failure can end as a dead letter.
 func policy(src source.Source) consumer.Config {
 	c := workload.Config(src)
 	c.Lanes, c.Batch.MaxSize, c.MaxUnacked.Messages = consumer.LanesPartition, 4, 8
@@ -89,12 +89,12 @@ func policy(src source.Source) consumer.Config {
 	return c
 }
 
-// attempts is how often a handler runs before a message is exhausted.
+// attempts is the number of handler runs after which a message is exhausted.
 const attempts = 3
 
 var errBad = errors.New("no such account")
 
-// handle writes the effect of good messages.
+// handle writes the effect of good messages and fails for the others.
 func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	switch string(m.Body) {
 	case permanent:
@@ -107,7 +107,7 @@ func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return workload.Effect("child")(ctx, exec, m)
 }
 
-// mortal is a source whose process dies around the copies of dead letters.
+// mortal is a source that kills its process before, during or after the copy of a dead letter.
 type mortal struct {
 	*kafka.Source
 	order  order
@@ -122,7 +122,7 @@ func (m *mortal) at(point string) {
 	}
 }
 
-// Settle dies before, during or after a copy.
+// Settle kills the process at the ordered point, or settles.
 func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	letters := 0
 	for i := range all {
@@ -143,7 +143,8 @@ func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// dieCopying reports that it is about to copy, waits until the broker is frozen, sends, and dies without an answer.
+// dieCopying reports that it is about to copy, and waits until the broker is frozen. It then sends the copy
+// and kills the process without waiting for an answer.
 func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')

@@ -15,7 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// dead returns the dead letters by the place of their message. Each is compared with the message.
+// dead returns the number of dead letters for each message, and compares each dead letter with its message.
+// Messages are identified by their place in the topic.
 func (w *world) dead() map[place]int {
 	w.t.Helper()
 	dead := map[place]int{}
@@ -60,11 +61,12 @@ func (w *world) compare(p place, s sent, r *kgo.Record) {
 	}
 }
 
-// between counts the unfinished work after a death.
+// between counts work that was unfinished at the death: dead letters without a row in the store, and rows
+// whose messages were not acknowledged.
 type between struct{ copied, marked int }
 
-// audit checks the state after a death: every message that must become a dead letter either is one, or is still to be
-// delivered.
+// audit checks the state after a death. Every message that must become a dead letter must be one already, or
+// must still be delivered.
 func (w *world) audit() (b between) {
 	w.t.Helper()
 	dead, rows, committed := w.dead(), w.rows(), w.Committed(w.order.Group, w.order.Topic)
@@ -77,8 +79,8 @@ func (w *world) audit() (b between) {
 		if dead[p] == 0 {
 			w.t.Errorf("%v is marked and not in the topic", p)
 		}
-		// A message without identity is copied before the store is asked, so it may be copied repeatedly until it is
-		// settled.
+		// A message without an identity is copied before the consumer asks the store. It may be copied
+		// several times until it is acknowledged.
 		before, known := w.copies[p]
 		if known && before != dead[p] && w.sent[p].reason != semel.ReasonNoIdentity {
 			w.t.Errorf("%v was marked, had %d copies, and has %d", p, before, dead[p])
@@ -96,7 +98,7 @@ func (w *world) audit() (b between) {
 	return b
 }
 
-// complete checks the final state. It returns how many messages have more than one dead letter.
+// complete checks the final state. It returns the number of messages with more than one dead letter.
 func (w *world) complete() (twice int) {
 	w.t.Helper()
 	dead, rows, effects := w.dead(), w.rows(), w.effects()

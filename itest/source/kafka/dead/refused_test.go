@@ -16,13 +16,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// running is a consumer in this process.
+// running is a world with a consumer in this process.
 type running struct {
 	*world
 	consumer workload.Consumer
 }
 
-// run starts a consumer that ends with the test.
+// run starts a consumer. The test stops it at the end.
 func run(w *world) *running {
 	w.t.Helper()
 	source, err := kafka.New(w.order.source())
@@ -48,7 +48,7 @@ func run(w *world) *running {
 	return &running{w, consumer}
 }
 
-// until waits for a condition.
+// until waits until the function returns true.
 func (r *running) until(what string, there func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, there) {
@@ -57,7 +57,7 @@ func (r *running) until(what string, there func() bool) {
 	}
 }
 
-// red waits until the consumer reports that it is not ready, with this reason.
+// red waits until the consumer reports that it is not ready, for this reason.
 func (r *running) red(why string) {
 	r.t.Helper()
 	r.until("not ready, because "+why, func() bool {
@@ -71,7 +71,8 @@ func (r *running) green() {
 	r.until("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
 }
 
-// unsettled checks that bad messages wait, and that no record of them exists anywhere.
+// unsettled checks that the bad message is not acknowledged, and that there is no dead letter, marker or row
+// of it.
 func (r *running) unsettled(bad sent) {
 	r.t.Helper()
 	if at := r.Committed(r.order.Group, r.order.Topic)[bad.record.Partition]; at > bad.record.Offset {
@@ -82,7 +83,7 @@ func (r *running) unsettled(bad sent) {
 	}
 }
 
-// settled waits until the group is at the end, and checks the final state.
+// settled waits until the group has committed all offsets, and checks the final state.
 func (r *running) settled() {
 	r.t.Helper()
 	r.until("the group is at the end", func() bool {
@@ -125,7 +126,7 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		r := run(w)
 		r.settled()
 		w.deleteDead()
-		w.publish(3) // the third message is bad
+		w.publish(3) // of these three messages the last one is bad
 		r.red("the topic does not exist; create it")
 		r.unsettled(w.newest)
 		r.until("good messages of other partitions are applied", func() bool { return len(w.effects()) == 3 })

@@ -24,7 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Bodies that decide how a message ends.
+// Bodies that determine the result of a message.
 const (
 	good       = `{"amount": 1}`
 	other      = `{"amount": 2}` // with an id that had another content before
@@ -35,25 +35,25 @@ const (
 
 const partitions = 4
 
-// place is the position of a message in the topic.
+// place is a message's partition and offset in the topic.
 type place struct {
 	partition int32
 	offset    int64
 }
 
-// sent is a message of the topic and its expected result.
+// sent is a message in the topic, with its expected result.
 type sent struct {
 	record *kgo.Record
 	id     string
-	// reason is the reason of its dead letter; empty if it must not become one.
+	// reason is the reason of its dead letter. It is empty if the message must not become a dead letter.
 	reason   semel.Reason
 	attempts int
-	// copied: it repeats an earlier message.
+	// copied is true if the message repeats an earlier message.
 	copied bool
 }
 
-// message returns message number n of the topic. Of twelve messages six are good, five must become dead letters, and one
-// repeats one of those.
+// message returns message number n. Of twelve messages six are good and five must become dead letters. One
+// message repeats one of these five.
 func message(topic string, n int) sent {
 	s := sent{id: fmt.Sprint("m", n)}
 	value := good
@@ -66,7 +66,7 @@ func message(topic string, n int) sent {
 		value, s.reason, s.attempts = unmet, semel.ReasonPrecondition, 1
 	case 9:
 		s.id, s.reason = "", semel.ReasonNoIdentity
-	case 10: // in the partition of the message that had the id first
+	case 10: // in the same partition as the first message with this id
 		s.id, value, s.reason = fmt.Sprint("m", n-8), other, semel.ReasonConflict
 	case 11:
 		s.id, value, s.copied = fmt.Sprint("m", n-4), unmet, true
@@ -79,18 +79,18 @@ func message(topic string, n int) sent {
 	return s
 }
 
-// world is a broker and a database with messages to be read.
+// world is a broker and a database, with messages in a topic.
 type world struct {
 	*topics.Cluster
 	t      *testing.T
 	order  order
 	sent   map[place]sent
 	broker *services.Broker
-	// copies are the numbers of dead letters of messages that had markers.
+	// copies is the number of dead letters of each message that had a marker.
 	copies map[place]int
-	// deleted contains messages whose dead letters were in a deleted topic.
+	// deleted has the messages whose dead letters were in a deleted topic.
 	deleted map[place]bool
-	// newest is the message that was published last.
+	// newest is the last published message.
 	newest sent
 }
 
@@ -104,7 +104,7 @@ func newWorld(t *testing.T, brokers []string) *world {
 	return w
 }
 
-// publish writes the next messages.
+// publish writes the next messages of the sequence.
 func (w *world) publish(count int) {
 	w.t.Helper()
 	first := len(w.sent)
@@ -121,8 +121,8 @@ func (w *world) publish(count int) {
 	}
 }
 
-// deleteDead deletes the topic for dead letters with its records, and returns when the broker accepts no more records
-// for it.
+// deleteDead deletes the dead-letter topic. It returns when the broker accepts no more records for this
+// topic.
 func (w *world) deleteDead() {
 	w.t.Helper()
 	for p := range w.dead() {
@@ -147,7 +147,7 @@ func (w *world) deleteDead() {
 	}
 }
 
-// live runs a consumer in a separate process and reports whether the consumer killed itself.
+// live runs a consumer in another process. It reports whether the process killed itself.
 func (w *world) live(o order) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
@@ -171,8 +171,8 @@ func (w *world) live(o order) bool {
 	return false
 }
 
-// freezeWhile freezes the broker while the consumer copies and dies, if the order says so. It returns at the end of the
-// consumer's output.
+// freezeWhile reads the output of the process. If the order says so, it freezes the broker while the process
+// writes its copy and dies. It returns when the output ends.
 func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	lines := bufio.NewReader(out)
 	if line, _ := lines.ReadString('\n'); o.Death == duringCopy && line == "copying\n" {
@@ -183,12 +183,12 @@ func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	_, _ = io.Copy(io.Discard, lines)
 }
 
-// letter is a row of the store; its key is the identity in the store.
+// letter is a row of the store. key is the identity as the store keeps it.
 type letter struct {
 	key, state, reason string
 }
 
-// rows returns the rows of parked and dead-lettered messages, by place.
+// rows returns the rows of parked and dead-lettered messages, by the message's place.
 func (w *world) rows() map[place]letter {
 	w.t.Helper()
 	rows, keys := map[place]letter{}, map[string]place{}
@@ -208,7 +208,7 @@ func (w *world) rows() map[place]letter {
 	return rows
 }
 
-// effects returns how often each message had its effect.
+// effects returns the number of effects of each message.
 func (w *world) effects() map[string]int {
 	w.t.Helper()
 	effects := map[string]int{}

@@ -18,13 +18,14 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// publishing runs workers that publish one message after the other, each until it is confirmed.
+// publishing runs workers. Each worker publishes one message after the other and waits for each confirmation.
 type publishing struct {
 	t         *testing.T
 	publisher *kafka.Publisher
 	workers   sync.WaitGroup
 	stop      chan struct{}
-	// published counts confirmed messages; unknown and unsent count the calls with these results.
+	// published is the number of confirmed messages. unknown and unsent are the numbers of calls with these
+	// results.
 	published, unknown, unsent atomic.Int64
 }
 
@@ -72,7 +73,7 @@ func (p *publishing) work(worker int) {
 	}
 }
 
-// await waits until a count has grown by more.
+// await waits until a count has grown by `more`.
 func (p *publishing) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
 	want := of.Load() + more
@@ -81,7 +82,7 @@ func (p *publishing) await(of *atomic.Int64, more int64) {
 	}
 }
 
-// end lets the workers finish.
+// end stops the workers and returns the number of published messages.
 func (p *publishing) end() int64 {
 	close(p.stop)
 	p.workers.Wait()

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package publish publishes messages to real brokers while processes and brokers die.
+// Package publish tests publishing to real brokers while processes and brokers are killed.
 package publish
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const workers = 8
 
-// moves is a policy that publishes the lines of a file.
+// moves is a policy that publishes the lines of a file to a topic.
 const moves = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true}}
 sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}
@@ -40,10 +40,10 @@ consumers:
     handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
 `
 
-// patience is the timeout for expected events.
+// patience is the time limit for events that a test waits for.
 const patience = 3 * time.Minute
 
-// folder returns a folder with the policy, and n messages.
+// folder returns a folder with the policy and a file of n messages.
 func folder(t *testing.T, topic string, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func folder(t *testing.T, topic string, n int) string {
 	return dir
 }
 
-// move starts a run of semel that moves messages, and returns its log.
+// move starts a process of semel that publishes the messages, and returns its log.
 func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(binary, "run")
@@ -72,7 +72,7 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	return cmd, log
 }
 
-// total returns how many records a topic has.
+// total returns the number of records in a topic.
 func total(c *topics.Cluster, topic string) (n int64) {
 	for _, end := range c.Ends(topic) {
 		n += end
@@ -80,7 +80,7 @@ func total(c *topics.Cluster, topic string) (n int64) {
 	return n
 }
 
-// header returns the first header with this name.
+// header returns the value of the first header with this name.
 func header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {
@@ -118,7 +118,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 			}
 			_ = cmd.Wait()
 		}
-		for left := true; left; { // claims of a dead process end with their leases
+		for left := true; left; { // the claims of a dead process end with their leases, which takes a while
 			cmd, log := move(t, binary, dir, brokers)
 			if err := cmd.Wait(); err != nil || ctx.Err() != nil {
 				t.Fatalf("%v, %v: %s", err, ctx.Err(), log)
@@ -129,7 +129,8 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 	})
 }
 
-// wantAll checks that every message was published at least once and at most copies times, and that all copies are equal.
+// wantAll checks that every message was published at least once and at most `copies` times, and that all
+// records of a message are equal.
 func wantAll(t *testing.T, records []*kgo.Record, messages, copies int) {
 	t.Helper()
 	said, again := map[string]string{}, 0

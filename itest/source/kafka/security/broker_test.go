@@ -1,6 +1,7 @@
 //go:build unix
 
-// Package security reads from a real broker through listeners with encryption, authentication and authorization.
+// Package security reads from a real broker through listeners with encryption, authentication and
+// authorization.
 package security
 
 import (
@@ -20,21 +21,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Listeners of the broker. A client of the plain listener may do everything.
+// Listeners of the broker. A client of the plain listener has all permissions.
 const (
 	byScram     = "SCRAM"     // SASL without encryption
 	bySecret    = "SECRET"    // SASL with encryption
 	encrypted   = "ENCRYPTED" // encryption without authentication
-	certificate = "MUTUAL"    // the client needs a certificate
+	certificate = "MUTUAL"    // encryption, and the client needs a certificate
 )
 
-// The user of the tests, and its password.
+// User of the tests, with its password.
 const (
 	user     = "reader"
 	password = "correct horse"
 )
 
-// site is a broker with all its listeners.
+// site is a broker with all these listeners.
 type site struct {
 	*topics.Cluster
 	t       *testing.T
@@ -69,7 +70,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// topic creates a topic with three messages, which the user may read.
+// topic creates a topic with three messages. The user may read it.
 func (s *site) topic() string {
 	s.t.Helper()
 	topic := services.Topic(s.t, s.cluster.Brokers(), 1)
@@ -79,7 +80,7 @@ func (s *site) topic() string {
 	return topic
 }
 
-// allow gives principals a permission. Names that are not set mean all.
+// allow gives a permission to principals. Names that are not set in acls mean all names.
 func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 	s.t.Helper()
 	acls = acls.Allow("User:"+user, "User:CN=client").AllowHosts().Operations(operation).ResourcePatternType(kadm.ACLPatternLiteral)
@@ -94,7 +95,7 @@ func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 	}
 }
 
-// config returns a configuration that reads a topic as the user.
+// config returns a configuration that reads a topic as the user of the tests.
 func (s *site) config(listener, topic string) kafka.Config {
 	s.t.Helper()
 	c := kafka.Config{Brokers: s.cluster.BrokersAt(listener), Topics: []string{topic}, Group: topics.Name()}
@@ -103,14 +104,14 @@ func (s *site) config(listener, topic string) kafka.Config {
 	return c
 }
 
-// reader is a running consumer.
+// reader is a site with a running consumer.
 type reader struct {
 	*site
 	config   kafka.Config
 	consumer *consumer.Consumer[*memstore.Tx]
 }
 
-// read starts a consumer, which ends with the test. A message whose body is "bad" becomes a dead letter.
+// read starts a consumer. The test stops it at the end. A message whose body is "bad" becomes a dead letter.
 func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	t.Helper()
 	source, err := kafka.New(c)
@@ -152,7 +153,7 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// finishes waits until all messages are applied or dead letters, and the group is at the end.
+// finishes waits until all messages are applied or dead letters, and the group has committed all offsets.
 func (r *reader) finishes() {
 	r.t.Helper()
 	topic := r.config.Topics[0]

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// authority signs certificates, for brokers and clients.
+// authority is a certificate authority that signs certificates of brokers and clients.
 type authority struct {
 	t           testing.TB
 	folder      string
@@ -59,7 +59,7 @@ func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateK
 	return certificate
 }
 
-// issue writes name.pem, name.key, and both in name.both.pem.
+// issue creates a certificate and writes name.pem, name.key, and both together in name.both.pem.
 func (a *authority) issue(name string, number int64) {
 	a.t.Helper()
 	key := a.newKey()
@@ -89,14 +89,14 @@ func (a *authority) write(file string, blocks ...pem.Block) {
 	}
 }
 
-// trusting returns the configuration of a client that trusts the authority.
+// trusting returns the TLS configuration of a client that trusts the authority.
 func (a *authority) trusting() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return &tls.Config{RootCAs: pool}
 }
 
-// named is trusting with a certificate of the client.
+// named returns the same configuration with a certificate of the client.
 func (a *authority) named(name string) *tls.Config {
 	a.t.Helper()
 	own, err := tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key"))

@@ -37,7 +37,8 @@ consumers:
       sql: {params: {id: "header:id"}, statements: ["select :id where 1 = 0"]}
 `
 
-// withPolicy runs the binary with a password from the environment, one from a file, and a wrong one.
+// withPolicy runs the binary three times: with a password from the environment, with a password from a file,
+// and with a wrong password.
 func withPolicy(t *testing.T, s *site) {
 	folder := t.TempDir()
 	binary, err := processes.Build(t.Context(), folder)

@@ -21,7 +21,7 @@ func scram512(password string) []sasl.Mechanism {
 	return []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}
 }
 
-// fails waits until the consumer reports why it does not work.
+// fails waits until the consumer reports this reason why it does not work.
 func (r *reader) fails(why string) {
 	r.t.Helper()
 	said := ""
@@ -34,11 +34,11 @@ func (r *reader) fails(why string) {
 	}
 }
 
-// way is a way in which a consumer connects to the broker.
+// way is one way to connect a consumer to the broker.
 type way struct {
 	name, listener string
 	change         func(*kafka.Config)
-	// fails is the expected error; empty if it works.
+	// fails is the expected error, or empty if the connection must work.
 	fails string
 }
 

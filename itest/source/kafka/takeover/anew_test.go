@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// anew deletes the topic and creates it again with other records.
+// anew deletes the topic and creates a topic of the same name with other records.
 func (w *world) anew() {
 	w.t.Helper()
 	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Topic); err != nil {
@@ -35,7 +35,7 @@ func (w *world) anew() {
 	if at := w.Committed(w.order.Group, w.order.Topic); len(at) > 0 {
 		w.t.Fatalf("the brokers kept the group's offsets: %v", at)
 	}
-	w.Cluster = topics.Open(w.t, w.order.Brokers) // it knows the new topic
+	w.Cluster = topics.Open(w.t, w.order.Brokers) // this connection knows the new topic
 }
 
 func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// mover takes over a topic from the group whose name is in FORMER.
+// mover is a policy that takes over a topic from the group named in the environment variable FORMER.
 const mover = `version: 1
 stores:
   shop:
@@ -70,7 +70,7 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.commit(old, formerly)
-		// The previous consumer had applied more than it had committed.
+		// The previous consumer had applied more messages than it had committed offsets for.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
 		w.semel(binary, folder, old, "migrate", "seed", "--consumer", "billing", "--from", "processed", "--id", "message_id")

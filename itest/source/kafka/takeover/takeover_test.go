@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package takeover takes over topics that other consumers have consumed, on a real broker and PostgreSQL: for each way
-// to begin, exactly the right messages are applied.
+// Package takeover tests consumers that take over topics from other consumers, with a real broker and
+// PostgreSQL. For each setting of `start`, exactly the right messages must be applied.
 package takeover
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// formerly are the offsets of another group: four messages of one partition, seven of another, none of the third. h0,
-// h3, … are in partition 0.
+// formerly are the committed offsets of another group: four messages of partition 0, seven of partition 1,
+// and none of partition 2. Partition 0 has h0, h3, and so on.
 var formerly = map[int32]int64{0: 4, 1: 7}
 
-// unread returns the messages after formerly.
+// unread returns the messages that the other group has not committed.
 func unread() (all []string) {
 	for n, id := range ids(0, historic) {
 		if int64(n/partitions) >= formerly[int32(n%partitions)] {
@@ -59,7 +59,7 @@ func TestATopicWithHistoryIsTakenOver(t *testing.T) {
 		w := newWorld(t)
 		w.work(kafka.Start{At: minute(historic - 1)})
 		w.wants(ids(historic-1, historic)...)
-		w.publish(0, 3, 0, partitions) // late, with old times
+		w.publish(0, 3, 0, partitions) // published late, with old timestamps
 		w.work(kafka.Start{At: minute(historic - 1)})
 		w.wants(append(ids(historic-1, historic), ids(0, 3)...)...)
 	})
@@ -107,8 +107,8 @@ func TestPartitionsThatAreAddedAfterATakeOver(t *testing.T) {
 				t.Fatalf("the history is delivered: %+v", c)
 			}
 			w.addPartitions(partitions + 2)
-			w.Cluster = topics.Open(t, w.order.Brokers) // it knows the partitions
-			w.publish(0, 4, partitions, 2)              // with old times
+			w.Cluster = topics.Open(t, w.order.Brokers) // this connection knows the new partitions
+			w.publish(0, 4, partitions, 2)              // with old timestamps
 			w.work(start)
 			w.wants(ids(0, 4)...)
 		})

@@ -22,7 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The history of the topic before the consumer starts: h0 to h29, one minute apart, in three partitions in turn.
+// The messages of the topic before the consumer starts: h0 to h29, one minute apart, in three partitions in
+// turn.
 const (
 	historic   = 30
 	partitions = 3
@@ -30,17 +31,17 @@ const (
 
 var base = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-// minute returns the time of the n-th message.
+// minute returns the timestamp of the n-th message.
 func minute(n int) time.Time { return base.Add(time.Duration(n) * time.Minute) }
 
-// world is a topic with history, and a database that has applied none of it.
+// world is a topic with earlier messages, and a database to which none of them is applied.
 type world struct {
 	*topics.Cluster
 	t     *testing.T
 	order order
 }
 
-// order is an order for a consumer.
+// order tells a child process how to run its consumer.
 type order struct {
 	Brokers           []string
 	Topic, Group, DSN string
@@ -59,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// ids returns the ids of the messages from first to before last.
+// ids returns the ids of the messages from first to last-1.
 func ids(first, last int) (all []string) {
 	for n := first; n < last; n++ {
 		all = append(all, fmt.Sprint("h", n))
@@ -67,7 +68,7 @@ func ids(first, last int) (all []string) {
 	return all
 }
 
-// publish writes the messages from first to before last to count partitions in turn.
+// publish writes the messages from first to last-1 to `count` partitions in turn, beginning with `partition`.
 func (w *world) publish(first, last int, partition, count int32) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -81,7 +82,7 @@ func (w *world) publish(first, last int, partition, count int32) {
 
 func (o order) source() (source.Source, error) {
 	return kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, Start: o.Start,
-		Instance: "mover"}) // the next process need not wait for the end of the dead one's session
+		Instance: "mover"}) // with the same instance id, the next process need not wait until the dead process's session ends
 }
 
 func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), error) {
@@ -98,7 +99,7 @@ func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), 
 	return workload.Drivers()[1].Open(options)
 }
 
-// work runs a consumer until its group is at the end of the topic, and returns its counts.
+// work runs a consumer until its group has committed all offsets, and returns its counts.
 func (w *world) work(start kafka.Start) semel.Counts {
 	w.t.Helper()
 	o := w.order
@@ -120,7 +121,7 @@ func (w *world) work(start kafka.Start) semel.Counts {
 	return consumer.Counts()
 }
 
-// reach waits until the group is at the end of each partition with messages.
+// reach waits until the group has committed the last offset of each partition that has messages.
 func (w *world) reach() error {
 	return w.until("the group is at the end of the topic", func() bool {
 		committed := w.Committed(w.order.Group, w.order.Topic)
@@ -140,7 +141,7 @@ func (w *world) until(what string, so func() bool) error {
 	return nil
 }
 
-// commit sets the offsets of a group without members.
+// commit sets the offsets of a group that has no members.
 func (w *world) commit(group string, offsets map[int32]int64) {
 	w.t.Helper()
 	all := kadm.Offsets{}
@@ -159,7 +160,7 @@ func (w *world) addPartitions(to int) {
 	if err == nil {
 		err = changed.Error()
 	}
-	if err == nil { // brokers learn of it from the controller
+	if err == nil { // brokers learn of new partitions from the controller after a delay
 		err = w.until("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
 	}
 	if err != nil {
@@ -167,7 +168,7 @@ func (w *world) addPartitions(to int) {
 	}
 }
 
-// wants checks that exactly these messages took effect, each once.
+// wants checks that exactly these messages took effect, each of them once.
 func (w *world) wants(want ...string) {
 	w.t.Helper()
 	conn, err := pgx.Connect(w.t.Context(), w.order.DSN)

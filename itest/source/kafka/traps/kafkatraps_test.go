@@ -1,4 +1,5 @@
-// Package traps_test runs consumers on a real broker through faults that other systems have had with Kafka.
+// Package traps_test tests consumers with a real broker against faults that other systems have had with
+// Kafka.
 package traps_test
 
 import (
@@ -23,7 +24,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// world is a topic with its own group on the shared broker, and a store.
+// world is a topic on the shared broker with a group of its own, and a store.
 type world struct {
 	t        testing.TB
 	brokers  []string
@@ -90,7 +91,7 @@ func numbered(prefix string, first, last int) []string {
 	return all
 }
 
-// process is a process of the consumer.
+// process is one running process of the consumer.
 type process struct {
 	source   *kafka.Source
 	consumer *consumer.Consumer[*memstore.Tx]
@@ -147,7 +148,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// settles waits until the group's offsets are at the ends of all partitions.
+// settles waits until the group has committed the last offset of each partition.
 func (w *world) settles() {
 	w.t.Helper()
 	w.until("the group's offsets are at the ends of all partitions", func() bool {

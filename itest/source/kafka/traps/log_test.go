@@ -103,7 +103,7 @@ func (w *world) members() int {
 	return len(groups[w.group].Members)
 }
 
-// moveInTransaction moves the group's offset in a client's transaction.
+// moveInTransaction commits the group's offset in a transaction of another client.
 func (w *world) moveInTransaction(c *kgo.Client, offset int64) {
 	w.t.Helper()
 	id, epoch, err := c.ProducerID(context.Background())
@@ -159,7 +159,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			return err == nil
 		})
 		w.producer = w.client()
-		w.publish(0, numbered("c", 1, 80)...) // offsets that the deleted topic had, too
+		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had these offsets too
 		w.publish(1, numbered("b", 30, 60)...)
 		w.settles()
 		w.once(append(append(numbered("a", 1, 50), numbered("b", 1, 60)...), numbered("c", 1, 80)...)...)
@@ -176,7 +176,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		mirror.store = w.store
-		mirror.publish(1, "new 1", "new 2") // at offsets 0 and 1, as m0001 and m0002 were
+		mirror.publish(1, "new 1", "new 2") // these records have the offsets 0 and 1, like m0001 and m0002 before
 		mirror.publish(1, numbered("m", 1, 100)...)
 		second := mirror.start(count, nil)
 		mirror.settles()
@@ -259,10 +259,10 @@ func TestStrangeRecords(t *testing.T) {
 	})
 }
 
-// kafkaDefaultMost is the size of a value that just fits into the brokers' default limit.
+// kafkaDefaultMost is the size of a value that just fits into the default limit of brokers.
 const kafkaDefaultMost = 1 << 20
 
-// strange returns how a message differs from what was written.
+// strange returns an error that describes how a message differs from the written record.
 func strange(m *semel.Message, body []byte) error {
 	_, tombstone := m.Headers.Get(kafka.HeaderTombstone)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// create creates a topic whose name begins with the name of the world's topic.
+// create creates a topic whose name is the name of the world's topic and the suffix.
 func (w *world) create(suffix string) string {
 	w.t.Helper()
 	name := w.topic + suffix
@@ -39,7 +39,7 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until these messages took effect, and checks that each did once.
+// applied waits until these messages took effect, and checks that each took effect once.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.until(strings.Join(ids, ", ")+" took effect", func() bool {
@@ -48,7 +48,8 @@ func (w *world) applied(ids ...string) {
 	w.once(ids...)
 }
 
-// pattern makes a process read the world's topics, with start: now.
+// pattern returns a change of the configuration that makes a process read all of the world's topics, with
+// start: now.
 func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	return func(c *kafka.Config) {
 		c.Topics, c.TopicPattern, c.Start.Now = nil, w.topic+`(\..*)?`, true
@@ -58,7 +59,7 @@ func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	}
 }
 
-// begun waits until the group has begun the world's topic.
+// begun waits until the group has offsets for the world's topic.
 func (w *world) begun() {
 	w.t.Helper()
 	w.until("the group has begun", func() bool {
@@ -68,7 +69,7 @@ func (w *world) begun() {
 	})
 }
 
-// lines is a log that tests may read while it is written.
+// lines is a log that tests may read while the process writes to it.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -101,7 +102,7 @@ func TestTopicsByPattern(t *testing.T) {
 			if err := p.leave(); err != nil {
 				t.Error(err)
 			}
-			w.publishTo(w.create(".us"), "us1", "us2") // while no process runs
+			w.publishTo(w.create(".us"), "us1", "us2") // published while no process runs
 			w.publish(0, "meanwhile")
 			p = w.start(count, w.pattern(protocol))
 			w.applied("us1", "us2", "meanwhile")
@@ -110,7 +111,7 @@ func TestTopicsByPattern(t *testing.T) {
 			w.until("it is idle", func() bool {
 				idle, _, err := p.source.Info().Idle(t.Context())
 				if err != nil {
-					t.Logf("not known yet: %v", err) // a broker under load has no coordinator for a moment
+					t.Logf("not known yet: %v", err) // under load a broker may have no coordinator for a moment
 				}
 				return err == nil && idle && w.effect("asia1") != ""
 			})
@@ -147,7 +148,7 @@ func TestTopicsByPattern(t *testing.T) {
 			c.Start, c.DeadLetters, c.Logger = kafka.Start{}, dead, slog.New(slog.NewTextHandler(log, nil))
 		}), func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
 		w.settles()
-		w.publishTo(w.create(".eu"), "a") // found later, together with the topic for dead letters
+		w.publishTo(w.create(".eu"), "a") // the source finds this topic later, together with the dead-letter topic
 		w.applied("a")
 		if c := p.consumer.Counts(); c.Deliveries != 2 || c.DeadLettered != 1 {
 			t.Errorf("%+v", c)

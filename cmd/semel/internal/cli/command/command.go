@@ -1,5 +1,5 @@
-// Package command contains what the commands of semel share: streams, flags, exit codes, connections to
-// stores, and the printing of lists.
+// Package command has what the commands of semel share: streams, flags, exit codes, opening of stores, and
+// the printing of lists.
 package command
 
 import (
@@ -20,19 +20,20 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// OutTerminal and ErrTerminal report whether Out and Err are terminals: then tables fit
-	// the width of Out, and Err shows live progress. Control characters are always escaped.
+	// OutTerminal and ErrTerminal report whether Out and Err are terminals. On a terminal, tables fit the
+	// width of Out, and Err shows live progress. Control characters are always escaped.
 	OutTerminal, ErrTerminal bool
-	// Width and Height are the columns and lines of the terminal on Out, or else on Err; 0: unknown.
+	// Width and Height are the size of the terminal on Out, or else on Err, in columns and lines; 0 if
+	// unknown.
 	Width, Height int
-	// Env reads the environment, as os.LookupEnv does.
+	// Env looks up an environment variable, like os.LookupEnv.
 	Env func(string) (string, bool)
 }
 
-// UsualWidth is the assumed width of a terminal whose width is unknown, in columns.
+// UsualWidth is the assumed width of a terminal with unknown width, in columns.
 const UsualWidth = 80
 
-// Terminal returns the streams of the process.
+// Terminal returns the standard streams of the process.
 func Terminal() Streams {
 	width, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
@@ -51,11 +52,10 @@ func Terminal() Streams {
 	}
 }
 
-// CLI has the streams of one invocation of semel, and the flags that most commands share.
+// CLI has the streams of one run of the program, and the flags that most commands share.
 type CLI struct {
 	Streams
-	// Raw are the streams without escaping of control characters, for live lines and for the
-	// protocol between processes.
+	// Raw are the streams without escaping. Live lines and the protocol between processes need them.
 	Raw      Streams
 	Config   string
 	Consumer string
@@ -63,7 +63,7 @@ type CLI struct {
 	JSON     bool
 }
 
-// Remark writes a sentence to stderr. On a terminal it is wrapped between words.
+// Remark writes a sentence to standard error. On a terminal, Remark wraps the sentence between words.
 func (c *CLI) Remark(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if c.ErrTerminal {
@@ -72,7 +72,7 @@ func (c *CLI) Remark(format string, args ...any) {
 	fmt.Fprintln(c.Err, text)
 }
 
-// Load reads the policy. An invalid policy returns all its Faults as the error.
+// Load reads the policy. If the policy has faults, the error is of type Faults and has all of them.
 func (c *CLI) Load() (*policy.Policy, error) {
 	p, wrong := policy.Load(c.Config, c.Env)
 	if len(wrong) > 0 {
@@ -92,7 +92,7 @@ func (c *CLI) WriteJSON(v any) error {
 // Live returns a line that shows progress on a terminal.
 func (c *CLI) Live() *LiveLine { return &LiveLine{c: c, shown: time.Now()} }
 
-// LiveLine is a line of a terminal that each update overwrites.
+// LiveLine is a line on a terminal. Each update overwrites the line.
 type LiveLine struct {
 	c     *CLI
 	shown time.Time
@@ -120,8 +120,8 @@ func (l *LiveLine) Printf(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Wrapped wraps text for a terminal on Out, indented by so many columns. Wrapped returns text
-// unchanged if Out is not a terminal, or if the terminal is too narrow.
+// Wrapped wraps text to the width of the terminal on Out. Further lines are indented by behind columns. If
+// Out is not a terminal, or the terminal is too narrow, Wrapped returns text unchanged.
 func (c *CLI) Wrapped(text string, behind int) string {
 	if !c.OutTerminal || c.Width-behind < FieldWidth {
 		return text

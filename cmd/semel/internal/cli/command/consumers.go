@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NoConsumer returns the error for a consumer that the policy does not have. Without this error, a
-// misspelled filter would look like an empty result.
+// NoConsumer returns the error for a consumer name that is not in the policy. Without the error, a
+// misspelled name would look like an empty result.
 func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -28,7 +28,7 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("consumer", name, names)
 }
 
-// noStore returns the error for a store that the policy does not have.
+// noStore returns the error for a store name that is not in the policy.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
 	var names []string
 	for _, store := range p.Stores {
@@ -37,8 +37,8 @@ func (c *CLI) noStore(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("store", name, names)
 }
 
-// NoneOfThisName returns the error for an unknown name, with the most similar of names, or with all of
-// them. kind is "consumer" or "store", and also the name of the flag.
+// NoneOfThisName returns the error for an unknown name. The error suggests the most similar name, or lists
+// all names. kind is "consumer" or "store", which is also the name of the flag.
 func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return UsageError("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.Config, kind, meant)
@@ -49,8 +49,8 @@ func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	return UsageError("--%s %q: %s has no %s of this name; it has %s", kind, name, c.Config, kind, strings.Join(names, ", "))
 }
 
-// RefuseUnknownConsumer returns an error if the consumer is not in the policy and has no rows. A consumer
-// that was removed from the policy may still have rows.
+// RefuseUnknownConsumer returns an error if the consumer is neither in the policy nor has rows. A consumer
+// that was removed from the policy can still have rows.
 func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, name string) error {
 	public, _ := admin.GenerationOf(name)
 	if name == "" || a.Policy().Consumer(name) != nil || a.Policy().Consumer(public) != nil {
@@ -68,11 +68,12 @@ func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, n
 	return c.NoConsumer(a.Policy(), name)
 }
 
-// firstGeneration is the suffix with which a user names the first generation of a consumer instead of the
-// active one. Stores keep the first generation under the consumer's name without a suffix.
+// firstGeneration is the suffix with which a user names the first generation of a consumer. A name without a
+// suffix means the active generation. In a store, however, the first generation has the consumer's name
+// without a suffix.
 const firstGeneration = "@0"
 
-// GenerationOf splits a name into consumer and generation. number is -1 if the name has no generation.
+// GenerationOf splits a name into consumer and generation. If the name has no generation, number is -1.
 func GenerationOf(name string) (consumer string, number int64) {
 	if public, first := strings.CutSuffix(name, firstGeneration); first {
 		return public, 0
@@ -83,8 +84,9 @@ func GenerationOf(name string) (consumer string, number int64) {
 	return name, -1
 }
 
-// ActiveName returns the name under which stores keep the records of a consumer's active generation, or of
-// the generation in name. ActiveName returns an error for an unknown consumer.
+// ActiveName returns the name under which stores keep the records of a consumer. If name contains a
+// generation, the records are those of that generation, otherwise those of the active generation. ActiveName
+// returns an error for an unknown consumer.
 func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -96,8 +98,8 @@ func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string)
 	return name, c.RefuseUnknownConsumer(ctx, a, name)
 }
 
-// ActiveNameOf is ActiveName for some stores. generational is false if no store knows a generation of the
-// consumer; then kept is name.
+// ActiveNameOf returns the same name as ActiveName, for the given stores. If no store knows a generation of
+// the consumer, generational is false and kept is name.
 func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
 	public, number := GenerationOf(name)
 	for _, s := range stores {
@@ -118,8 +120,8 @@ func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (k
 	return name, false, nil
 }
 
-// AllNames returns the names under which stores keep the records of a consumer, one for each generation.
-// For a name with a generation it returns the name of that generation only.
+// AllNames returns the names under which stores keep the records of a consumer, one name per generation. If
+// name contains a generation, AllNames returns only the name for that generation.
 func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (names []string, err error) {
 	if _, number := GenerationOf(name); number >= 0 {
 		one, err := c.ActiveName(ctx, a, name)
@@ -161,8 +163,8 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 	}
 }
 
-// Unworked returns an error if no consumer processes rows under a name: the policy has no such consumer, or
-// the consumer has left that generation.
+// Unworked returns an error if no consumer processes the rows that are stored under name. Then either the
+// policy has no such consumer, or the consumer works in another generation.
 func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
 	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
@@ -184,8 +186,8 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	return nil
 }
 
-// controlledAs returns the name under which operators pause the process of these rows: the name of the
-// generation for a rebuild, and the consumer's name for the active generation.
+// controlledAs returns the name under which operators pause the consumer of these rows. For a rebuild, the
+// name contains the generation. For the active generation, the name is the consumer's name.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
 	public, _ := admin.GenerationOf(name)
 	if public == name {
@@ -201,7 +203,8 @@ func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, 
 	return name, nil
 }
 
-// KnownConsumers returns the consumers of a store: those of the policy first, then the others of known.
+// KnownConsumers returns the names of a store's consumers. The consumers of the policy are first, followed
+// by the remaining names in known.
 func KnownConsumers(p *policy.Policy, store string, known []string) []string {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -217,7 +220,7 @@ func KnownConsumers(p *policy.Policy, store string, known []string) []string {
 	return names
 }
 
-// PausedWhy returns a sentence that says who paused a consumer and why, or "" if it is not paused.
+// PausedWhy returns a sentence about who paused the consumer and why, or "" if the consumer is not paused.
 func PausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string, error) {
 	consumer, err := controlledAs(ctx, s, consumer)
 	if err != nil {
@@ -230,7 +233,7 @@ func PausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string,
 	return fmt.Sprintf("consumer %s is paused by %s: %s", legible.Printable(consumer), legible.Printable(v.Pause.By), legible.Printable(v.Pause.Why)), nil
 }
 
-// HasMarkers returns an error if the store of a consumer keeps no markers to compare with.
+// HasMarkers returns an error if the consumer's store has no markers.
 func HasMarkers(p *policy.Policy, of *policy.Consumer) error {
 	if p.Store(of.Store).Redis != nil {
 		return UsageError("consumer %s keeps keys in store %s for a time, and no markers to compare with", of.Name, of.Store)
@@ -238,7 +241,8 @@ func HasMarkers(p *policy.Policy, of *policy.Consumer) error {
 	return nil
 }
 
-// KeptSince returns the time since which all markers of a consumer are kept; zero if none was removed.
+// KeptSince returns the time after which all markers of the consumer still exist; zero if no marker was
+// removed.
 func KeptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Time, error) {
 	all, err := s.Retentions(ctx, consumer)
 	if err != nil || len(all) == 0 {
@@ -247,7 +251,8 @@ func KeptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Ti
 	return all[0].Low, nil
 }
 
-// WaitingStates returns the states of rows that are being processed or will be.
+// WaitingStates returns the states of rows that a consumer is processing or will process without an
+// operator.
 func WaitingStates() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked}
 }

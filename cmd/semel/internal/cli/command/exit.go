@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The exit codes; docs and scripts rely on them.
+// The exit codes. Docs and users' scripts rely on the values.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -26,7 +26,8 @@ const (
 	ExitInterrupted = 130
 )
 
-// Failure is an error with an exit code. Errors of cobra itself are usage errors and are not Failures.
+// Failure is an error with an exit code. Errors of the library cobra are not Failures; they count as wrong
+// usage.
 type Failure struct {
 	code int
 	err  error
@@ -35,7 +36,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.err.Error() }
 func (f *Failure) Unwrap() error { return f.err }
 
-// Failed wraps err for exit code 1, a failed command. Failed(nil) is nil.
+// Failed returns err with exit code 1, which means that the command failed. Failed returns nil for nil.
 func Failed(err error) error {
 	if err == nil {
 		return nil
@@ -43,10 +44,10 @@ func Failed(err error) error {
 	return &Failure{ExitFailed, err}
 }
 
-// Found wraps err for exit code 4: the command looked for a problem and found it.
+// Found returns err with exit code 4, which means that the command looked for problems and found some.
 func Found(err error) error { return &Failure{exitFound, err} }
 
-// UsageError returns an error for exit code 2: wrong usage that cobra does not detect.
+// UsageError returns an error with exit code 2, for wrong usage that cobra does not detect.
 func UsageError(format string, args ...any) error {
 	return &Failure{ExitUsage, fmt.Errorf(format, args...)}
 }
@@ -84,7 +85,8 @@ func Report(w io.Writer, err error) int {
 	}
 }
 
-// uncancelled returns the errors that err joins, without the cancellations; nil if there are no others.
+// uncancelled returns the errors that err joins, except cancellations. uncancelled returns nil if only
+// cancellations are joined.
 func uncancelled(err error) error {
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		joined, ok := wrapped.(interface{ Unwrap() []error })
@@ -103,15 +105,15 @@ func uncancelled(err error) error {
 	return nil
 }
 
-// printError prints each of the errors that err joins on a line of its own.
+// printError prints the errors that err joins, one per line.
 func printError(w io.Writer, err error) {
 	for _, line := range terminal.Lines(err) {
 		fmt.Fprintln(w, "semel: "+message(line))
 	}
 }
 
-// spans finds durations in errors of the library, which a policy writes in another form, with the words
-// before each and their replacement.
+// spans matches durations in errors of the library, with the words before each duration. says is the
+// replacement, which has the format of policies.
 var spans = []struct {
 	at   *regexp.Regexp
 	says string
@@ -121,7 +123,7 @@ var spans = []struct {
 	{regexp.MustCompile(`\bkeeps markers for ([0-9.hmsµn]+) only\b`), "keeps markers for % only"},
 }
 
-// message returns a line of an error with durations as a policy writes them.
+// message returns a line of an error, with durations in the format of policies.
 func message(line string) string {
 	line = operate.Plain(line)
 	for _, s := range spans {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// StoreNames completes the name of a store of the policy.
+// StoreNames completes the names of stores in the policy.
 func (c *CLI) StoreNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return c.named(func(p *policy.Policy) (all []string) {
 		for _, s := range p.Stores {
@@ -24,7 +24,7 @@ func (c *CLI) StoreNames(*cobra.Command, []string, string) ([]string, cobra.Shel
 	})
 }
 
-// ConsumerNames completes the name of a consumer of the policy.
+// ConsumerNames completes the names of consumers in the policy.
 func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return c.named(func(p *policy.Policy) (all []string) {
 		for _, consumer := range p.Consumers {
@@ -34,7 +34,7 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// named completes names of the policy, if the policy can be read.
+// named completes names from the policy. If the policy cannot be read, named suggests nothing.
 func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)
@@ -42,20 +42,20 @@ func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.She
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithConfig adds --config and --json to a command that reads a policy.
+// WithConfig adds the flags --config and --json to a command that reads the policy.
 func (c *CLI) WithConfig(cmd *cobra.Command) *cobra.Command {
 	c.ConfigFlag(cmd)
 	cmd.Flags().BoolVar(&c.JSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-// ConfigFlag adds --config.
+// ConfigFlag adds the flag --config.
 func (c *CLI) ConfigFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 }
 
-// FromEnvironment gives --config and --store of a command the values of SEMEL_CONFIG and
-// SEMEL_STORE. A flag on the command line replaces them.
+// FromEnvironment sets the flags --config and --store to the environment variables SEMEL_CONFIG and
+// SEMEL_STORE. Flags on the command line take precedence.
 func (c *CLI) FromEnvironment(cmd *cobra.Command) {
 	for flag, variable := range map[string]string{"config": "SEMEL_CONFIG", "store": "SEMEL_STORE"} {
 		f := cmd.Flags().Lookup(flag)
@@ -63,12 +63,12 @@ func (c *CLI) FromEnvironment(cmd *cobra.Command) {
 			continue
 		}
 		if value, _ := c.Env(variable); value != "" {
-			_ = f.Value.Set(value) // a string takes every value
+			_ = f.Value.Set(value) // cannot fail for a string flag
 		}
 	}
 }
 
-// WithConsumer adds --consumer, completed from the policy.
+// WithConsumer adds the flag --consumer, with completion from the policy.
 func (c *CLI) WithConsumer(cmd *cobra.Command, help string) *cobra.Command {
 	cmd.Flags().StringVar(&c.Consumer, "consumer", "", help)
 	if err := cmd.RegisterFlagCompletionFunc("consumer", c.ConsumerNames); err != nil {
@@ -77,13 +77,14 @@ func (c *CLI) WithConsumer(cmd *cobra.Command, help string) *cobra.Command {
 	return cmd
 }
 
-// ConsumerWords completes arguments that are names of consumers, each once.
+// ConsumerWords completes several arguments that are names of consumers. A name that was given already is
+// not suggested again.
 func (c *CLI) ConsumerWords(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
 	all, directive := c.ConsumerNames(cmd, words, begun)
 	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(words, name) }), directive
 }
 
-// ConsumerWord completes the only argument of a command, the name of a consumer.
+// ConsumerWord completes a single argument that is the name of a consumer.
 func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(words) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -91,15 +92,15 @@ func (c *CLI) ConsumerWord(cmd *cobra.Command, words []string, begun string) ([]
 	return c.ConsumerNames(cmd, words, begun)
 }
 
-// CompleteFlag adds words as shell completions of a flag.
+// CompleteFlag makes the shell complete a flag with words.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
 
-// RefuseEmpty returns a usage error for flags that are given with an empty value, as from an unset shell
-// variable: they would select everything.
+// RefuseEmpty returns a usage error if one of the flags is given with an empty value, for instance from an
+// unset shell variable. The empty value would choose everything.
 func RefuseEmpty(cmd *cobra.Command, names ...string) {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
@@ -112,7 +113,7 @@ func RefuseEmpty(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// ParseTime parses the time of a flag, or a duration before now.
+// ParseTime parses the value of a flag: a time, or a duration before now.
 func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return now().Add(-ago), nil
@@ -125,7 +126,8 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the name for the audit trail: as, or the user of the operating system.
+// OperatorName returns the operator's name for the audit trail. The name is the value of as or, if as is
+// empty, the name of the operating system user.
 func OperatorName(as string) (string, error) {
 	if as != "" {
 		return as, nil
@@ -136,34 +138,34 @@ func OperatorName(as string) (string, error) {
 	return "", UsageError("the operating system does not say who you are; use --as NAME")
 }
 
-// StoreFlag adds the flag for the store, or for a database without a policy.
+// StoreFlag adds the flag --store, whose value is the name of a store or the location of a database.
 func StoreFlag(cmd *cobra.Command, store *string) {
 	cmd.Flags().StringVar(store, "store", "", "its name, or postgres://… or sqlite:FILE")
 }
 
-// RecordFlags adds --because and --as for the audit trail; see CheckRecord.
+// RecordFlags adds the flags --because and --as, whose values go to the audit trail; see CheckRecord.
 func RecordFlags(cmd *cobra.Command, who, why *string) {
 	BecauseFlag(cmd, why, "your reason, for the audit trail")
 	WhoFlag(cmd, who)
 }
 
-// BecauseFlag adds --because, the reason for a change. No command uses it as a filter.
+// BecauseFlag adds the flag --because, the reason for a change. No command filters by this flag.
 func BecauseFlag(cmd *cobra.Command, why *string, help string) {
 	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }
 
-// DryRunFlag adds --dry-run.
+// DryRunFlag adds the flag --dry-run.
 func DryRunFlag(cmd *cobra.Command, dry *bool) {
 	cmd.Flags().BoolVar(dry, "dry-run", false, "only show what would change")
 }
 
-// WhoFlag adds --as.
+// WhoFlag adds the flag --as.
 func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
-// CheckRecord returns a usage error if the reason of a change is missing, and completes who. A dry run
-// needs no reason.
+// CheckRecord returns a usage error if a change has no reason. CheckRecord also replaces an empty who with
+// the operating system user. A dry run needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
@@ -172,7 +174,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns what was done, followed by the reason if there is one.
+// Because returns the text what, followed by the reason if there is one.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what
@@ -180,12 +182,12 @@ func Because(what, why string) string {
 	return what + ": " + why
 }
 
-// YesFlag adds --yes, which confirms a change without a question.
+// YesFlag adds the flag --yes, which confirms a change without a question.
 func YesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
 }
 
-// Ask asks a person on a terminal, and returns an error unless the answer is yes.
+// Ask asks the user a question on the terminal. Ask returns an error unless the answer is yes.
 func (c *CLI) Ask(question string) error {
 	fmt.Fprint(c.Out, question+" [y/N] ")
 	answer, err := bufio.NewReader(c.In).ReadString('\n')
@@ -198,5 +200,5 @@ func (c *CLI) Ask(question string) error {
 	return Failed(errors.New("nothing was changed"))
 }
 
-// Asks reports whether the command can ask a person.
+// Asks reports whether the command can ask the user a question.
 func (c *CLI) Asks() bool { return c.OutTerminal && !c.JSON }

@@ -11,26 +11,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Listing has the flags of a list.
+// Listing has the flags of commands that print lists.
 type Listing struct {
 	Limit  int
 	format string
 }
 
-// The formats of a list. The default is a table that fits the terminal.
+// The output formats of a list. The default is a table that fits the terminal.
 const (
 	formatTable = "table"
 	formatWide  = "wide"
 )
 
-// Add adds --limit, with most as its default, and --output. what names the listed things.
+// Add adds the flags --limit and --output. most is the default limit. The help text calls the listed things
+// what.
 func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
 	cmd.Flags().IntVar(&l.Limit, "limit", most, "at most so many "+what+"; 0: all")
 	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table, wide or json")
 	CompleteFlag(cmd, "output", []string{formatTable, formatWide, formatJSON})
 }
 
-// Check checks the flags. --output json sets c.JSON. A JSON document has no limit unless --limit is given.
+// Check checks the flags. With --output json, Check sets c.JSON. A list in JSON has no limit, unless --limit
+// is given.
 func (l *Listing) Check(c *CLI, cmd *cobra.Command) error {
 	c.JSON = c.JSON || l.format == formatJSON
 	if c.JSON && !cmd.Flags().Changed("limit") {
@@ -56,14 +58,15 @@ func (l *Listing) Columns(c *CLI) int {
 	return c.Width
 }
 
-// document is a list as JSON: the shown things under name, and the count of all.
+// document is a list in JSON. name is the key of the list, and count the number of all things, including
+// those beyond the limit.
 type document struct {
 	name   string
 	things any
 	count  int
 }
 
-// MarshalJSON writes the list before the count; a map would sort the keys.
+// MarshalJSON writes the list before the count. encoding/json would sort the keys of a map.
 func (d document) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -72,7 +75,8 @@ func (d document) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{%q:%s,"count":%d}`, d.name, &b, d.count), err
 }
 
-// PrintList prints the shown things as a table with their count on stderr, or as a JSON document.
+// PrintList prints the things as a table, and the number of all things to standard error. With --json,
+// PrintList prints a JSON document instead.
 func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
 	if c.JSON {
 		return c.WriteJSON(document{name, append([]T{}, shown...), all})
@@ -84,7 +88,8 @@ func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int
 	return nil
 }
 
-// PrintTable prints things as a table. wide, for columns, reports that the width has no limit.
+// PrintTable prints things as a table. PrintTable passes wide to the function columns: true if the width is
+// unlimited.
 func PrintTable[T any](c *CLI, l *Listing, things []T, columns func(things []T, wide bool) []output.Column[T]) error {
 	width := l.Columns(c)
 	return Failed(output.Table(c.Out, things, columns(things, width == terminal.Unlimited), width))

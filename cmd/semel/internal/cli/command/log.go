@@ -11,19 +11,19 @@ import (
 	"github.com/semel-go/semel/internal/loglimit"
 )
 
-// Logging are the flags of the log on stderr.
+// Logging has the flags of the log on standard error.
 type Logging struct {
 	Level, format string
 	verbose       bool
 }
 
-// The formats of the log.
+// The log formats.
 const (
 	formatText = "text"
 	formatJSON = "json"
 )
 
-// Add adds the flags to all commands.
+// Add adds the flags to the root command and all subcommands.
 func (l *Logging) Add(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&l.Level, "log-level", "info", "debug, info, warn or error")
@@ -36,8 +36,8 @@ func (l *Logging) Add(root *cobra.Command) {
 	}
 }
 
-// Log returns the logger on w that the flags select. summedUp reports that single messages are not logged,
-// because the summary counts them.
+// Log returns a logger that writes to w as the flags say. summedUp means that the log leaves out lines about
+// single messages, because the summary counts these messages.
 func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Logs.Level)); err != nil {
@@ -63,7 +63,7 @@ func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	return slog.New(loglimit.New(handler)), summedUp, nil
 }
 
-// durationsInWords writes durations of JSON logs with their units.
+// durationsInWords formats durations in JSON logs with units.
 func durationsInWords(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

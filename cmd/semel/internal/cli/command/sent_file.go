@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/file"
 )
 
-// OpenInput opens a file; "-" is standard input.
+// OpenInput opens a file. The name "-" means standard input.
 func (c *CLI) OpenInput(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(c.In), nil
@@ -23,7 +23,7 @@ func (c *CLI) OpenInput(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// sentFile is an open file of messages for a consumer, with the open store of the consumer.
+// sentFile is an open file with messages for a consumer, together with the opened store of the consumer.
 type sentFile struct {
 	Of       *policy.Consumer
 	Format   file.Format
@@ -32,8 +32,8 @@ type sentFile struct {
 	Close    func()
 }
 
-// OpenSent opens a file of messages and the store of the consumer that --consumer names. fits, if not
-// nil, checks the consumer before anything is opened.
+// OpenSent opens a file with messages, and the store of the consumer in --consumer. fits checks the consumer
+// before anything is opened; may be nil.
 func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
 	p, err := c.Load()
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*poli
 		return nil, Failed(err)
 	}
 	if g.Assembly, err = c.OpenChecked(ctx, p, g.Of.Store); err != nil {
-		_ = in.Close() // it was only read
+		_ = in.Close() // the error does not matter, because the file was only read
 		return nil, err
 	}
 	g.In, g.Close = in, func() { c.Close(g.Assembly); _ = in.Close() }

@@ -2,11 +2,11 @@ package command
 
 import "github.com/spf13/pflag"
 
-// explainedBy is the key of the annotation of a flag that another command's help explains.
+// explainedBy is the key of an annotation of flags. The annotation's value is the command whose help
+// explains the flag.
 const explainedBy = "semel_explained_by"
 
-// OnlyName has the help of a command give the name of a flag and the command that explains it, not what
-// it means.
+// OnlyName makes a command's help print only the flag's name, and the command whose help explains the flag.
 func OnlyName(f *pflag.Flag, command string) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
@@ -14,7 +14,7 @@ func OnlyName(f *pflag.Flag, command string) {
 	f.Annotations[explainedBy] = []string{command}
 }
 
-// ExplainedBy returns the command of OnlyName; empty: the help explains the flag.
+// ExplainedBy returns the command that OnlyName set, or "" if the command's own help explains the flag.
 func ExplainedBy(f *pflag.Flag) string {
 	if by := f.Annotations[explainedBy]; len(by) > 0 {
 		return by[0]

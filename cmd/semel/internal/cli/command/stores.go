@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// Open opens the store of this name, or all stores if it is empty, for commands other than run.
+// Open opens the named store, or all stores if the name is empty. `semel run` does not use Open.
 func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assembly, error) {
 	if store != "" && p.Store(store) == nil {
 		return nil, c.noStore(p, store)
@@ -27,14 +27,15 @@ func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assem
 	return a, Failed(err)
 }
 
-// Close closes the stores and prints errors.
+// Close closes the stores. Close prints an error instead of returning it.
 func (c *CLI) Close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
 		printError(c.Err, fmt.Errorf("close the stores: %w", err))
 	}
 }
 
-// OpenBoxes opens the store of this name, or all stores, and checks their tables.
+// OpenBoxes opens the named store, or all stores if the name is empty, and checks that the tables fit this
+// release.
 func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, error) {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -43,8 +44,8 @@ func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, 
 	return c.OpenChecked(ctx, p, store)
 }
 
-// LoadFor reads the policy. If store is the address of a database, no policy is read: LoadFor returns a
-// bare policy with this store only.
+// LoadFor reads the policy. If store is the location of a database, LoadFor returns a policy with only that
+// store and reads no file.
 func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	if !policy.IsPlace(store) {
 		p, err := c.Load()
@@ -58,8 +59,8 @@ func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	return p, p.Stores[0].Name, nil
 }
 
-// OpenBox opens the one store whose row numbers a command means: --store, the store of --consumer, or the
-// only store.
+// OpenBox opens the one store to which row numbers on the command line belong: the store in --store, the
+// store of the consumer in --consumer, or the only store of the policy.
 func (c *CLI) OpenBox(ctx context.Context, store string) (*assembly.Assembly, error) {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -75,7 +76,8 @@ func (c *CLI) OpenBox(ctx context.Context, store string) (*assembly.Assembly, er
 	return c.OpenChecked(ctx, p, store)
 }
 
-// OpenChecked opens the store of this name, or all stores, and checks that their tables fit this release.
+// OpenChecked opens the named store, or all stores if the name is empty. OpenChecked returns an error if
+// tables do not fit this release.
 func (c *CLI) OpenChecked(ctx context.Context, p *policy.Policy, store string) (*assembly.Assembly, error) {
 	a, err := c.Open(p, store, false)
 	if err != nil {

@@ -15,13 +15,13 @@ func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// NeedsOne is the RunE of a command that only has subcommands: it returns a usage error.
+// NeedsOne implements RunE for a command that only has subcommands. NeedsOne always returns a usage error.
 func NeedsOne(cmd *cobra.Command, _ []string) error {
 	return UsageError("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
 }
 
-// KnownCommand returns an error for a word that is not a subcommand, with the most similar subcommand, or
-// with all of them.
+// KnownCommand returns an error for an argument that is not a subcommand. The error suggests the most
+// similar subcommand, or lists all subcommands.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
 }
 
-// NoArgs returns a usage error if a command without arguments has any.
+// NoArgs returns a usage error if a command without arguments gets an argument.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -50,10 +50,10 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return UsageError("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// mostMistyped is the edit distance from which on a name is not suggested.
+// mostMistyped is the edit distance from which a name is no longer suggested.
 const mostMistyped = 3
 
-// Shell joins words to a command line for a shell, quoted where necessary.
+// Shell joins words to a shell command line. Words are quoted where necessary.
 func Shell(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -64,5 +64,5 @@ func Shell(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// unquoted are the characters that need no quotes in a shell.
+// unquoted are the characters that need no quotes in a shell command.
 const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

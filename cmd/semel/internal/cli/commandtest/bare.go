@@ -1,4 +1,4 @@
-// Package commandtest contains helpers for tests of commands.
+// Package commandtest has helpers for tests of commands.
 package commandtest
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// Bare opens a new SQLite database with Semel's tables, as a command does without a policy.
+// Bare creates a SQLite database with Semel's tables, and opens it in the way in which a command opens a
+// database without a policy.
 func Bare(t *testing.T, out, log *bytes.Buffer) (*command.CLI, *policy.Policy, *assembly.Assembly) {
 	t.Helper()
 	c := &command.CLI{Streams: command.Streams{Out: out, Err: log, Env: os.LookupEnv}}

@@ -59,7 +59,7 @@ Exit code 4: at least one question has the answer fail.`,
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-// questionView is a question with its explanation.
+// questionView shows a question and its explanation.
 type questionView struct {
 	Number  int    `json:"number"`
 	Asks    string `json:"question"`
@@ -80,14 +80,14 @@ func explainQuestion(c *command.CLI, number int) error {
 	return command.Failed(err)
 }
 
-// checkView has the answers about a consumer.
+// checkView shows the answers about a consumer.
 type checkView struct {
 	Consumer string       `json:"consumer"`
 	Answers  []answerView `json:"answers"`
 	Deep     *deepView    `json:"deep,omitempty"`
 }
 
-// deepView says how many rows were compared with their markers, streams and causes.
+// deepView shows how many rows were compared with their markers, streams and causes.
 type deepView struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
@@ -97,7 +97,7 @@ type deepView struct {
 	All     bool   `json:"all"`
 	Rest    string `json:"rest,omitempty"`
 	// Denied has the numbers of rows that contradict their markers or streams. For an intent, the
-	// row may also contradict the marker of the message that caused the intent.
+	// contradiction can also be with the marker of the message that caused the intent.
 	Denied []int64 `json:"denied"`
 }
 
@@ -113,8 +113,7 @@ func deepOf(s *check.Subject) *deepView {
 	return v
 }
 
-// printDeep prints to which row the comparison came, and the command that continues with the next
-// rows.
+// printDeep prints the last compared row, and the command that compares the next rows.
 func printDeep(c *command.CLI, p *policy.Policy, subjects []*check.Subject, asked check.Asked) {
 	if !asked.Deep {
 		return
@@ -142,7 +141,7 @@ type answerView struct {
 	Remedy   string       `json:"remedy,omitempty"`
 }
 
-// answer answers all questions for the chosen consumers.
+// answer answers all questions for the chosen consumers and prints the answers.
 func answer(ctx context.Context, c *command.CLI, asked check.Asked) error {
 	p, err := c.Load()
 	if err != nil {
@@ -158,7 +157,7 @@ func answer(ctx context.Context, c *command.CLI, asked check.Asked) error {
 	if err != nil {
 		return err
 	}
-	var told sync.Map // each consumer opens its store
+	var told sync.Map // every consumer opens its store, but a warning is printed once per store
 	open := func(want func(*policy.Store) bool) (*assembly.Assembly, error) {
 		a, err := assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
 		if err == nil {
@@ -226,7 +225,7 @@ func printChecks(c *command.CLI, views []checkView, counts map[check.Result]int)
 	return command.Failed(err)
 }
 
-// answerIndent is the indent of the text below a question, in columns.
+// answerIndent is the indentation of the text below a question, in columns.
 const answerIndent = 16
 
 func writeAnswer(c *command.CLI, b *strings.Builder, a answerView) {

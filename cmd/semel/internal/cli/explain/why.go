@@ -1,5 +1,5 @@
-// Package explain has the commands that answer questions: what happened to a message, and whether a
-// deployment is right.
+// Package explain has the commands that answer questions: what happened to a message, and whether consumers
+// are set up correctly.
 package explain
 
 import (
@@ -25,10 +25,10 @@ func Commands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{whyCommand(c), checkCommand(c)}
 }
 
-// whyAsked has the arguments and flags of semel why.
+// whyAsked has the argument and the flags of `semel why`.
 type whyAsked struct {
 	store, id string
-	// source, if not nil, is the only source whose identities are searched.
+	// source restricts the search to identities with this source; nil for all sources.
 	source  *string
 	payload bool
 }
@@ -70,7 +70,7 @@ and what could not be read.`,
 	return c.WithConfig(c.WithConsumer(cmd, "only what this consumer knows"))
 }
 
-// typedID is an id in the form in which semel prints and accepts ids.
+// typedID decodes an id. An id that is not printable is printed, and accepted, in base64.
 func typedID(text string) (string, error) {
 	encoded, is := strings.CutPrefix(text, "base64:")
 	if !is {
@@ -83,7 +83,7 @@ func typedID(text string) (string, error) {
 	return string(id), nil
 }
 
-// askWhy searches for a message and prints what the stores know about the message.
+// askWhy searches for a message and prints what the stores know.
 func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	p, store, err := c.LoadFor(asked.store)
 	if err != nil {
@@ -118,15 +118,15 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	return err
 }
 
-// notAsked is a store that could not be read, and the error.
+// notAsked is a store that could not be read, with the reason.
 type notAsked struct {
 	Store string `json:"store"`
 	Why   string `json:"why"`
 }
 
-// askable returns the stores that can be read, and the others with their errors. If no store can be
-// read, askable returns an error. A store with a missing privilege counts as readable, because
-// other records may be readable.
+// askable splits the stores into readable stores and stores with errors. If no store is readable, askable
+// returns an error. A store counts as readable although the role lacks a privilege, because other records
+// may be readable.
 func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
 	var faults []error
 	for _, s := range a.Stores {
@@ -142,8 +142,8 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 	return can, silent, nil
 }
 
-// looked is a consumer whose records were searched for a message, and a note about what the search
-// cannot find.
+// looked is a consumer in whose records the message was searched, with notes about what the search cannot
+// find.
 type looked struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`
@@ -151,7 +151,7 @@ type looked struct {
 	Cannot   []string `json:"cannot_know"`
 }
 
-// lookFor searches for a message in all chosen consumers.
+// lookFor searches for a message in the records of all chosen consumers.
 func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, unlisted []notAsked, err error) {
 	var known []string
 	for _, s := range stores {
@@ -166,7 +166,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		names = command.KnownConsumers(a.Policy(), s.Name(), names)
 		known = append(known, names...)
 		strange := c.Consumer != "" && !slices.ContainsFunc(names, func(name string) bool { return meansConsumer(c.Consumer, name) })
-		if strange { // leased keys of programs in Go are under names that no table lists
+		if strange { // Go programs can use leased keys under names that no table lists
 			names = append(names, c.Consumer)
 		}
 		search := why.Search{Store: s, Box: command.BoxOf(s), Where: c.Where(a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
@@ -195,8 +195,8 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 	return found, all, unlisted, nil
 }
 
-// lookIn searches for a message in one consumer, and returns a note about what the search cannot
-// find.
+// lookIn searches for a message in the records of one consumer. If the message is not found, lookIn adds
+// notes about what the search cannot find.
 func lookIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store, search why.Search, name string, asked *whyAsked) ([]*why.Facts, []string, error) {
 	facts, unread, err := search.Find(ctx, name, asked.id)
 	if err != nil {
@@ -207,8 +207,8 @@ func lookIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.S
 	return facts, append(cannot, unread...), err
 }
 
-// meansConsumer reports whether --consumer chooses records with this name. Without a generation in
-// --consumer, the records of all generations are chosen.
+// meansConsumer reports whether --consumer chooses records with this stored name. If --consumer has no
+// generation, records of all generations are chosen.
 func meansConsumer(asked, name string) bool {
 	if asked == "" {
 		return true
@@ -226,7 +226,8 @@ func sendsIn(p *policy.Policy) func(string) bool {
 	}
 }
 
-// cannotKnow returns a note about why an id that is not found may have been processed nevertheless.
+// cannotKnow returns notes about why an unknown id may have been processed anyway, for instance because
+// markers were removed.
 func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) ([]string, error) {
 	all := []string{}
 	removed, err := s.Removed(ctx, name)

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// whyView is what the stores know about a message, for the output.
+// whyView shows what the stores know about a message.
 type whyView struct {
 	ID       string      `json:"id"`
 	IDBase64 string      `json:"id_base64,omitempty"`
@@ -32,17 +32,16 @@ type whyView struct {
 	NotAsked []notAsked  `json:"not_asked,omitempty"`
 }
 
-// foundView is what one consumer's store knows about the message.
+// foundView shows what the store of one consumer knows about the message.
 type foundView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
 	Source   string `json:"source"`
-	// Stage is one word for the state of the message. Applied reports whether the effect is
-	// committed.
+	// Stage is the state of the message as one word. Applied says whether the effect is committed.
 	Stage   why.Stage   `json:"stage"`
 	Applied why.Applied `json:"applied"`
 	Says    string      `json:"says"`
-	// Commands are semel commands that change the state of the message or show more about it.
+	// Commands are semel commands that change the state of the message, or show more about the message.
 	Commands   []string             `json:"commands"`
 	Markers    []markerView         `json:"markers"`
 	Leased     *leasedView          `json:"leased_key,omitempty"`
@@ -59,26 +58,26 @@ type foundView struct {
 	NoCaused   string               `json:"caused_unknown,omitempty"`
 	Replays    []replays.ReplayView `json:"replays,omitempty"`
 	Erasures   []operate.ActView    `json:"erasures,omitempty"`
-	// Unread lists the records that the role cannot read, each with the missing privilege.
+	// Unread lists the records that the database role cannot read, each with the missing privilege.
 	Unread    []string `json:"not_read,omitempty"`
 	noMarkers bool
 }
 
-// markerView is a marker.
+// markerView shows a marker.
 type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
-	// Generation is the generation of the identity's derivation; semel consumers identity ls lists
-	// them.
+	// Generation is the number of the selectors with which the identity was found. `semel consumers identity
+	// ls` lists the numbers.
 	Generation  int64  `json:"generation"`
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Result reports that a result of the handler is stored.
+	// Result reports that the store has a result of the handler.
 	Result bool `json:"result"`
 }
 
-// leasedView is a leased key.
+// leasedView shows a leased key.
 type leasedView struct {
-	// Ended is the outcome of the last claim; empty if that claim has not ended.
+	// Ended is the outcome of the last claim; empty if the claim has not ended.
 	Ended       string    `json:"ended,omitempty"`
 	First       time.Time `json:"first_claimed_at"`
 	Until       time.Time `json:"leased_until"`
@@ -100,16 +99,16 @@ func newLeased(k *sqlstore.KnownKey) *leasedView {
 	return v
 }
 
-// whyRow is a row with the fingerprint of its content.
+// whyRow shows a row and the fingerprint of its content.
 type whyRow struct {
 	operate.Detail
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// causeView is the message that caused this message, according to the headers.
+// causeView shows the message that caused this message, as the headers say.
 type causeView struct {
 	ID string `json:"id"`
-	// Consumer is the consumer that wrote the message, if the message is an intent.
+	// Consumer is the consumer that wrote the intent; empty if the message is not an intent.
 	Consumer    string `json:"consumer,omitempty"`
 	Correlation string `json:"correlation_id,omitempty"`
 }
@@ -177,7 +176,7 @@ func (v *foundView) addConsumer(f *why.Facts) {
 	}
 }
 
-// causeOf reads the cause of a row's message from the headers of the row.
+// causeOf returns the cause that the headers of a row name. If known is not nil, causeOf returns known.
 func causeOf(known *causeView, f *why.Facts, r *store.StoredRow) *causeView {
 	if known != nil || r.Message == nil {
 		return known
@@ -201,8 +200,8 @@ func fingerprintOf(p semel.Fingerprint) string {
 	return fmt.Sprintf("%d:%x", p.Version, p.Sum)
 }
 
-// printWhy prints what the stores know about a message. The output begins with the state of the
-// message and the commands that change the state.
+// printWhy prints what the stores know about a message. The state of the message and the next commands come
+// first.
 func printWhy(c *command.CLI, v whyView) error {
 	var b strings.Builder
 	for i, found := range v.Found {
@@ -218,7 +217,7 @@ func printWhy(c *command.CLI, v whyView) error {
 		fmt.Fprintf(&b, "\nstore %s\n", legible.Printable(s.Store))
 		writeField(c, &b, "cannot be known", legible.Printable("whether it is there: "+s.Why))
 	}
-	if lines := strings.Count(b.String(), "\n"); c.OutTerminal && c.Height > 0 && lines >= c.Height { // the answer has left the screen
+	if lines := strings.Count(b.String(), "\n"); c.OutTerminal && c.Height > 0 && lines >= c.Height { // the start of the output has scrolled off the screen
 		for _, found := range v.Found {
 			b.WriteString("\n")
 			writeAnswerOf(c, &b, found)
@@ -228,7 +227,7 @@ func printWhy(c *command.CLI, v whyView) error {
 	return command.Failed(err)
 }
 
-// writeAnswerOf prints the state of a message, and the commands that change the state.
+// writeAnswerOf prints the state of a message and the next commands.
 func writeAnswerOf(c *command.CLI, b *strings.Builder, v foundView) {
 	name := "consumer " + legible.Printable(v.Consumer)
 	if v.Source != "" {
@@ -261,15 +260,15 @@ func writeFound(c *command.CLI, b *strings.Builder, v foundView) {
 				writeField(c, b, f.Name, f.Value)
 			}
 		}
-		_ = messages.WritePayload(b, r.Detail) // a builder does not fail
+		_ = messages.WritePayload(b, r.Detail) // writing to a strings.Builder cannot fail
 	}
 	if v.MoreRows > 0 {
 		fmt.Fprintf(b, "\nand %d further rows; semel messages ls --state all --id ID lists them\n", v.MoreRows)
 	}
 }
 
-// writeAround prints the records besides the rows: the leased key, the consumer's generation and
-// pause, the stream, and others.
+// writeAround prints the records other than rows: the leased key, the consumer's generation and pause, the
+// stream, and more.
 func writeAround(c *command.CLI, b *strings.Builder, v foundView) {
 	field := func(name, format string, args ...any) {
 		writeField(c, b, name, legible.Printable(fmt.Sprintf(format, args...)))
@@ -333,8 +332,8 @@ func markerOf(m markerView) string {
 	return text
 }
 
-// writeLooked prints where a message was searched if no store knows the message, and what the
-// search cannot find.
+// writeLooked prints, for a message that no store knows, where the message was searched and what the search
+// cannot find.
 func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
 	fmt.Fprintln(b, c.Wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel consumers identity ls says where consumers find ids.", 0))
 	for _, l := range v.Looked {
@@ -348,7 +347,7 @@ func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
 	}
 }
 
-// writeField prints a field. A long value continues on the next lines, in the same column.
+// writeField prints a field. A long value continues on further lines in the same column.
 func writeField(c *command.CLI, b *strings.Builder, name, value string) {
 	if value != "" {
 		fmt.Fprintf(b, "%-*s  %s\n", command.FieldWidth, name, c.Wrapped(value, command.FieldWidth+2))

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// actCommand returns the command for a verb that changes rows and has no results to wait for.
+// actCommand returns the command for a verb that changes rows. The command does not wait until a consumer
+// has processed the rows.
 func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 	f := &filter{legal: verb.From()}
 	var all bool
@@ -34,7 +35,7 @@ func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 			if order.Filter, err = f.targets(c, cmd, all, args); err != nil {
 				return err
 			}
-			order.Filter.DueLater = all && verb == admin.Release // what is due now needs no release
+			order.Filter.DueLater = all && verb == admin.Release // a claim that has expired needs no release
 			if err := command.CheckRecord(&order.Who, order.Why, order.DryRun); err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func (of subject) done() string {
 	return admin.ResolvedDone.String()
 }
 
-// carry carries out an order and prints the result for each row.
+// carry executes an order and prints the result for each row.
 func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) error {
 	a, err := c.OpenBox(ctx, f.store)
 	if err != nil {
@@ -160,7 +161,7 @@ func remarkUndo(c *command.CLI, done []operate.Result, where []string) {
 	fmt.Fprintln(c.Err, "undo: "+command.Shell(slices.Concat([]string{"semel", noun, undo.Recorded()}, numbers, where, []string{"--because", "WHY"})...))
 }
 
-// dueConsumers returns the consumers of the rows that were made due.
+// dueConsumers returns the names of the consumers whose rows the order made due.
 func dueConsumers(done []operate.Result) (names []string) {
 	for _, r := range done {
 		if r.Result == operate.Due {
@@ -170,8 +171,8 @@ func dueConsumers(done []operate.Result) (names []string) {
 	return sortedUnique(names)
 }
 
-// notify wakes the processes that run the consumers of rows that are due. A process that misses the
-// notification finds the rows at its next poll.
+// notify wakes the processes that run the named consumers, because rows are due. A process that misses the
+// notification finds the rows at the next poll.
 func notify(ctx context.Context, s *assembly.Store, consumers []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -180,7 +181,7 @@ func notify(ctx context.Context, s *assembly.Store, consumers []string) {
 	}
 }
 
-// printPaused prints which of the consumers are paused.
+// printPaused prints which of the named consumers are paused.
 func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consumers []string) error {
 	for _, name := range consumers {
 		why, err := command.PausedWhy(ctx, s, name)
@@ -194,8 +195,7 @@ func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consume
 	return nil
 }
 
-// concludeOrder prints the remarks that follow an order's results, and returns the error of the
-// command.
+// concludeOrder prints the remarks after an order's results, and returns the error for the exit code.
 func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopped error) error {
 	bad, left := 0, 0
 	for _, r := range done {
@@ -234,7 +234,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 	return nil
 }
 
-// foreseen counts the rows of a dry run by result, consumer and reason.
+// foreseen describes the result of a dry run: the numbers of rows by result, consumer and reason.
 func foreseen(all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
@@ -257,7 +257,7 @@ func foreseen(all []operate.Result) string {
 // further is the indent of the further lines of a long line on a terminal.
 const further = 4
 
-// longestID is the maximum width of an identity on a terminal, in columns.
+// longestID is the maximum width of an id on a terminal, in columns.
 const longestID = 40
 
 // doneOf returns what an order has done to a row.

@@ -17,9 +17,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// confirm asks for a confirmation before a command changes all rows without a filter, and before a
-// command discards rows whose calls may have taken effect. After the confirmation the command
-// changes only the rows that were counted.
+// confirm asks for confirmation in two cases: before a command changes all rows without a filter, and before
+// a command discards rows whose calls may have taken effect. After the confirmation, the command changes
+// only the counted rows.
 func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Order, f *filter) error {
 	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
 		return nil
@@ -52,8 +52,7 @@ func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Or
 	return confirmDoubted(c, doubted)
 }
 
-// confirmDoubted asks for a confirmation before rows are discarded whose calls may have taken
-// effect.
+// confirmDoubted asks for confirmation before the command discards rows whose calls may have taken effect.
 func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	first := rows[0]
 	says := fmt.Sprintf("row %d: a call for it has an unknown outcome, and may have taken effect", first.Number)
@@ -70,8 +69,8 @@ func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	return c.Ask("discard it anyway?")
 }
 
-// confirmAll asks for a confirmation before a command changes all rows. Without a terminal
-// confirmAll returns an error unless --yes is set.
+// confirmAll asks for confirmation before a command changes all rows. Without a terminal, confirmAll returns
+// an error; --yes is needed then.
 func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
 	if !c.Asks() {
 		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
@@ -109,14 +108,14 @@ func (t tally) of(consumer string) (n int) {
 	return n
 }
 
-// consumers returns the consumers of the rows; the consumer with the most rows comes first.
+// consumers returns the names of the consumers. The consumer with the most rows is first.
 func (t tally) consumers() []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(t.of(b), t.of(a)), cmp.Compare(a, b))
 	})
 }
 
-// lines returns a line for each consumer; the consumer with the most rows comes first.
+// lines returns one line per consumer. The consumer with the most rows is first.
 func (t tally) lines() (all []string) {
 	for _, name := range t.consumers() {
 		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))
@@ -124,8 +123,7 @@ func (t tally) lines() (all []string) {
 	return all
 }
 
-// byReason lists the numbers of rows by reason, the largest number first. A waiting row may have no
-// reason.
+// byReason lists the number of rows for each reason, largest number first. A waiting row can have no reason.
 func byReason(counts map[semel.Reason]int) string {
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

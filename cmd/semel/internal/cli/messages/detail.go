@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// given returns the name of a field, or an empty name if the field has no value.
+// given returns name, or "" if value is empty.
 func given(name, value string) string {
 	if value == "" {
 		return ""
@@ -22,8 +22,7 @@ func given(name, value string) string {
 	return name
 }
 
-// ofVersion returns the name of a field that only messages with a version have; empty for other
-// messages.
+// ofVersion returns name, or "" if the message has no version.
 func ofVersion(v operate.View, name string) string {
 	if v.Version == 0 {
 		return ""
@@ -31,7 +30,7 @@ func ofVersion(v operate.View, name string) string {
 	return name
 }
 
-// versionOf returns the version of a message; empty if the message has none.
+// versionOf returns the message's version, or "" if the message has none.
 func versionOf(v operate.View) string {
 	if v.Version == 0 {
 		return ""
@@ -39,10 +38,10 @@ func versionOf(v operate.View) string {
 	return fmt.Sprint(v.Version)
 }
 
-// longestKey is the maximum length of a key in the output.
+// longestKey is the maximum length of a printed key.
 const longestKey = 200
 
-// keyOf returns the key by which the message is ordered.
+// keyOf returns the key that orders the message, or "" if the message waits in no lane.
 func keyOf(v operate.View) string {
 	if !v.Lined {
 		return ""
@@ -54,7 +53,7 @@ func keyOf(v operate.View) string {
 	return key
 }
 
-// lineOf returns what the message waits for because of the order.
+// lineOf describes which earlier row blocks the message, or returns "" if the message waits in no lane.
 func lineOf(d operate.Detail) string {
 	switch {
 	case !d.Lined:
@@ -67,7 +66,7 @@ func lineOf(d operate.Detail) string {
 	return "first: the rows behind it wait until it is finished"
 }
 
-// callsOf returns what is known about calls to other systems for the message.
+// callsOf describes the calls to another system for the message.
 func callsOf(v operate.View) string {
 	switch {
 	case v.Calls == 0:
@@ -80,10 +79,10 @@ func callsOf(v operate.View) string {
 	return fmt.Sprintf("%d, %d with an unknown outcome; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 }
 
-// detailField is a line of the output about a message.
+// detailField is a line of the printed details of a message.
 type detailField struct{ Name, Value string }
 
-// FieldsOf returns the lines of the output about a message, without the payload.
+// FieldsOf returns the lines about a message, without the payload.
 func FieldsOf(d operate.Detail) (all []detailField) {
 	for _, field := range []detailField{
 		{"number", fmt.Sprint(d.Number)},
@@ -143,8 +142,7 @@ func writeFields(c *command.CLI, w io.Writer, fields []detailField) error {
 	return nil
 }
 
-// WritePayload prints the payload of a message and the edits of the payload, if the flags ask for
-// them.
+// WritePayload prints the payload of a message and its edits, if the view contains the payload.
 func WritePayload(w io.Writer, d operate.Detail) error {
 	if d.Payload == nil && d.PayloadBase64 == "" {
 		return nil
@@ -164,7 +162,7 @@ func WritePayload(w io.Writer, d operate.Detail) error {
 	return err
 }
 
-// listsOf returns the parts of the output that are lists: steps, headers, edits and history.
+// listsOf returns the lines about steps, headers, edits and recorded commands.
 func listsOf(d operate.Detail) (all []detailField) {
 	add := func(name, format string, args ...any) {
 		all = append(all, detailField{name, fmt.Sprintf(format, args...)})
@@ -184,7 +182,7 @@ func listsOf(d operate.Detail) (all []detailField) {
 	return all
 }
 
-// ofSteps returns the label of the last completed step; empty if no step is completed.
+// ofSteps returns the label for the last completed step, or "" if no step is completed.
 func ofSteps(v operate.View) string {
 	if v.LastStep == "" {
 		return ""
@@ -192,7 +190,7 @@ func ofSteps(v operate.View) string {
 	return "last step done"
 }
 
-// stepOf returns the name of a completed step, and the size of its output if there is one.
+// stepOf returns the name of a completed step. If the step has an output, stepOf adds the output's size.
 func stepOf(s operate.StepView) string {
 	if s.OutputSize == 0 {
 		return s.Name
@@ -200,8 +198,7 @@ func stepOf(s operate.StepView) string {
 	return fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
 }
 
-// conflictOf returns what a conflict contradicts: the content that came first with the same
-// identity.
+// conflictOf describes the content that arrived first with the identity of a conflict.
 func conflictOf(d operate.Detail) string {
 	first := d.FirstContent
 	switch {
@@ -222,13 +219,13 @@ func place(topic string, partition int32, offset int64) string {
 	if offset < 0 {
 		return "-"
 	}
-	if partition < 0 { // a file has none
+	if partition < 0 { // files have no partition
 		return fmt.Sprintf("%s, offset %d", topic, offset)
 	}
 	return fmt.Sprintf("%s, partition %d, offset %d", topic, partition, offset)
 }
 
-// IDOf returns the identity, in base64 if the identity is not printable.
+// IDOf returns the message's id. An id that is not printable is returned in base64.
 func IDOf(v operate.View) string {
 	if v.IDBase64 != "" {
 		return "base64:" + v.IDBase64
@@ -236,7 +233,7 @@ func IDOf(v operate.View) string {
 	return v.ID
 }
 
-// whenGiven formats a time; empty for the zero time.
+// whenGiven formats a time, or returns "" for nil.
 func whenGiven(t *time.Time) string {
 	if t == nil {
 		return ""

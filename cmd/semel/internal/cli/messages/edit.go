@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// editing has the flags of an edit of one payload.
+// editing has the flags of the command edit.
 type editing struct {
 	store, file, who, why string
 	yes, dryRun           bool
@@ -63,7 +63,7 @@ messages show --payload shows earlier payloads. Retry the message afterwards.`,
 	return c.WithConfig(cmd)
 }
 
-// edited is the JSON document about an edit.
+// edited is the JSON output of the command edit.
 type edited struct {
 	Verb     string `json:"verb"`
 	DryRun   bool   `json:"dry_run"`
@@ -75,7 +75,7 @@ type edited struct {
 	operate.EditView
 }
 
-// edit shows the difference between the payloads, and replaces the payload.
+// edit prints the difference between the old and the new payload, and replaces the payload.
 func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	a, err := c.OpenBox(ctx, e.store)
 	if err != nil {
@@ -116,7 +116,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	return nil
 }
 
-// notEdited returns an error that says why a row was not edited, and what to do.
+// notEdited returns the error for a row that was not edited, with a remedy.
 func notEdited(err error) error {
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if needed, and discard this row", err)
@@ -124,7 +124,7 @@ func notEdited(err error) error {
 	return command.Failed(err)
 }
 
-// newBody returns the new payload: the content of a file, or the text that the user saved in an
+// newBody returns the new payload: the content of the given file, or the text that the user saved in an
 // editor.
 func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editing) ([]byte, error) {
 	if e.file != "" {
@@ -137,7 +137,7 @@ func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editin
 		if err == nil && len(body) > admin.MaxEdit {
 			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, admin.MaxEdit)
 		}
-		if !bytes.HasSuffix(row.Message.Body, []byte("\n")) { // as editors put it at the end of a file
+		if !bytes.HasSuffix(row.Message.Body, []byte("\n")) { // editors add a line break at the end of a file
 			body = bytes.TrimSuffix(body, []byte("\n"))
 		}
 		return body, command.Failed(err)
@@ -150,8 +150,8 @@ func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editin
 	return body, command.Failed(err)
 }
 
-// inEditor lets the user edit a payload in an editor. The editor shows JSON on several lines; JSON
-// that was compact before is made compact again.
+// inEditor lets the user edit a payload in an editor. The editor shows JSON with line breaks. If the old
+// JSON was compact, inEditor returns the new JSON in compact form.
 func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "semel-edit")
 	if err != nil {
@@ -187,7 +187,7 @@ func inEditor(ctx context.Context, c *command.CLI, editor string, body []byte) (
 	return compact.Bytes(), nil
 }
 
-// sameIdentity returns an error if the policy would find another identity in the new payload.
+// sameIdentity returns an error if the new payload gives the message another identity under the policy.
 func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error {
 	public, _ := admin.GenerationOf(row.Key.Consumer)
 	of := a.Policy().Consumer(public)
@@ -201,7 +201,7 @@ func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error 
 	m := *row.Message
 	source, id, err := by.Identify(&m)
 	if err != nil || source != row.Key.Source || id != row.Key.ID {
-		return nil // another policy found this identity, so the effect of an edit on it is unknown
+		return nil // another policy found the row's identity, so no comparison is possible
 	}
 	m.Body = body
 	if source, id, err = by.Identify(&m); err != nil {
@@ -213,7 +213,7 @@ func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error 
 	return nil
 }
 
-// shortSum is the number of digits of a hash in the output.
+// shortSum is the number of printed digits of a hash.
 const shortSum = 16
 
 func printEdit(c *command.CLI, v edited) {
@@ -231,7 +231,7 @@ func printEdit(c *command.CLI, v edited) {
 	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
-// writeDiff prints a difference of payloads. The lines keep their indents.
+// writeDiff prints a difference between payloads. Indentation is kept.
 func writeDiff(w io.Writer, diff string) {
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(line, "\n")
@@ -240,7 +240,7 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// agreed asks for a confirmation; without a terminal --yes is needed.
+// agreed asks for confirmation. Without a terminal, --yes is needed.
 func agreed(c *command.CLI, e *editing) error {
 	switch {
 	case e.yes:

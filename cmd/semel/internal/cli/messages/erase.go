@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// erasing has the flags of an erasure.
+// erasing has the flags of the command erase.
 type erasing struct {
 	command.Listing
 	store                           string
@@ -111,7 +111,7 @@ func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
 	return erase(cmd.Context(), c, a, e, *filter)
 }
 
-// confirm asks for a confirmation before all messages are erased.
+// confirm asks for confirmation before the command erases all messages.
 func (e *erasing) confirm(c *command.CLI) error {
 	switch {
 	case e.yes || e.dry:
@@ -122,7 +122,7 @@ func (e *erasing) confirm(c *command.CLI) error {
 	return c.Ask("--all erases the contents of all messages, and they cannot be restored. Erase all?")
 }
 
-// filter returns the filter that the flags describe.
+// filter returns the filter for the given flags.
 func (e *erasing) filter(c *command.CLI) (*admin.ErasureFilter, error) {
 	f := &admin.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
 	if e.idFile != "" {
@@ -155,7 +155,7 @@ func (e *erasing) filter(c *command.CLI) (*admin.ErasureFilter, error) {
 	return f, nil
 }
 
-// readIDs reads a file with one identity per line.
+// readIDs reads a file with one id per line.
 func readIDs(c *command.CLI, name string) (ids []string, err error) {
 	in, err := c.OpenInput(name)
 	if err != nil {
@@ -177,7 +177,7 @@ func readIDs(c *command.CLI, name string) (ids []string, err error) {
 	return ids, nil
 }
 
-// erase erases in each store, and prints what was erased.
+// erase erases messages in each store and prints the result.
 func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
 	if err := confirmErased(ctx, c, a, e, f); err != nil {
 		return err
@@ -210,8 +210,7 @@ func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing
 	return err
 }
 
-// confirmErased asks for a confirmation before --discard closes rows whose calls may have taken
-// effect.
+// confirmErased asks for confirmation before --discard ends rows whose calls may have taken effect.
 func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
 	if !e.discard || e.yes || e.dry {
 		return nil
@@ -229,8 +228,8 @@ func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e 
 	return confirmDoubted(c, doubted)
 }
 
-// scrub removes old versions of erased rows from the files of a store's database. If the log of a
-// file cannot be emptied, scrub prints that; this is an error only if a flag asked for it.
+// scrub removes old versions of the erased rows from the database files. If the write-ahead log cannot be
+// emptied, scrub prints a remark. With the flag --vacuum, scrub returns an error instead.
 func (e *erasing) scrub(ctx context.Context, c *command.CLI, s *assembly.Store) error {
 	err := s.Scrub(ctx, e.vacuum)
 	if err != nil && !e.vacuum && ctx.Err() == nil {

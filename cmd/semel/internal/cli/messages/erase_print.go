@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// newLines returns a scanner for lines that may be as long as an identity.
+// newLines returns a scanner whose lines can be as long as the longest id.
 func newLines(in io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 2*semel.MaxID)
@@ -58,7 +58,7 @@ func printErased(c *command.CLI, all []operate.ErasureReport, e *erasing, unreac
 	return nil
 }
 
-// leftRow is a row that prevented an erasure in a store.
+// leftRow is a row that could not be erased, with its store.
 type leftRow struct {
 	store string
 	operate.LeftOfErasure
@@ -95,8 +95,8 @@ func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
 	return err
 }
 
-// unreached returns where erased data may still exist, such as in topics and files, according to
-// the policy and the kinds of the stores.
+// unreached lists places outside the stores that may still contain erased data, such as topics and files of
+// the policy.
 func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 	var topics []string
 	for _, c := range p.Consumers {
@@ -127,7 +127,7 @@ func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 	return append(lines, afterwards(stores)...)
 }
 
-// afterwards returns what databases may still contain of erased rows.
+// afterwards describes what the databases themselves may still contain of erased rows.
 func afterwards(stores []*assembly.Store) (lines []string) {
 	kinds := map[bool]string{
 		true:  "PostgreSQL's old versions of rows, until VACUUM (--vacuum), its log (WAL), replicas that lag, and backups",

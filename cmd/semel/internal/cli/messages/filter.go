@@ -17,17 +17,17 @@ import (
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// yes skips the question before a command changes all rows. everything reports that no flag
-	// restricts the rows.
+	// yes skips the confirmation before a command changes all rows. everything means that no flag restricts
+	// the rows.
 	yes, everything bool
-	// legal lists the states in which the command can change a row; nil means all states.
+	// legal has the states in which the command can change a row; nil means all states.
 	legal []store.RowState
 }
 
-// anyState is the value of --state for messages in all states.
+// anyState is the value of --state that chooses messages in all states.
 const anyState = "all"
 
-// offered returns the values of --state.
+// offered returns the possible values of --state.
 func (f *filter) offered() (all []string) {
 	for _, s := range admin.States() {
 		if len(f.stored(s)) > 0 {
@@ -37,12 +37,12 @@ func (f *filter) offered() (all []string) {
 	return append(all, anyState)
 }
 
-// stored returns the stored states of s in which the command can change a row.
+// stored returns the states of rows that belong to the printed state s and that the command can change.
 func (f *filter) stored(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
 
-// add adds the flags. standard are the states that are chosen without --state.
+// add adds the flags to a command. standard are the states that the command chooses without --state.
 func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
@@ -58,12 +58,12 @@ func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State
 	return c.WithConfig(c.WithConsumer(cmd, "only those of this consumer"))
 }
 
-// filterFlags are the flags of filter that choose rows.
+// filterFlags returns the names of the flags that choose rows.
 func filterFlags() []string {
 	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
 }
 
-// rows returns the filter of the flags, without the failure group.
+// rows returns the row filter for the given flags. The flag --group is not part of the row filter.
 func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {
@@ -93,8 +93,8 @@ func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, er
 	return chosen, nil
 }
 
-// targets returns the rows that a command changes: the given numbers or, with --all, the rows that
-// the flags choose.
+// targets returns a filter for the rows that a command changes. The user gives row numbers, or --all with
+// flags that choose rows.
 func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []string) (store.RowFilter, error) {
 	numbers, err := parseNumbers(args)
 	given := givenFilter(cmd)
@@ -114,8 +114,8 @@ func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []st
 	return f.rows(c, time.Now)
 }
 
-// meantBecause returns a hint for a user who tried to state the reason of a change with the flag
-// that filters by reason.
+// meantBecause returns a hint for users who confuse --reason, which filters rows, with --because, which
+// records why a person changes rows.
 func meantBecause(flag string) string {
 	if flag == "reason" {
 		return "; --because says why you do this"
@@ -123,7 +123,7 @@ func meantBecause(flag string) string {
 	return ""
 }
 
-// givenFilter returns the first flag of the command line that chooses rows; empty if there is none.
+// givenFilter returns the name of the first given flag that chooses rows, or "" if no such flag is given.
 func givenFilter(cmd *cobra.Command) string {
 	for _, name := range filterFlags() {
 		if cmd.Flags().Changed(name) {
@@ -133,7 +133,7 @@ func givenFilter(cmd *cobra.Command) string {
 	return ""
 }
 
-// words returns states as values of --state.
+// words returns the values of --state for states.
 func words(states []admin.State) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
@@ -142,8 +142,8 @@ func words(states []admin.State) []string {
 	return all
 }
 
-// reasons lists the reasons that Semel itself gives to rows; handlers may use others. A test
-// compares this list with the list in reason.go.
+// reasons returns the reasons that Semel itself gives to rows. Handlers can use further reasons. A test
+// compares the list with reason.go.
 func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,

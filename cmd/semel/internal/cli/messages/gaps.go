@@ -31,7 +31,7 @@ func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *co
 	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
 }
 
-// chosen returns the filter of the flags. An empty --source chooses messages without a source.
+// chosen returns the stream filter for the given flags. An empty --source chooses streams without a source.
 func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
 	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
 	if cmd.Flags().Changed("source") {
@@ -40,7 +40,7 @@ func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamF
 	return chosen
 }
 
-// withBoxes calls a function with the inboxes of the chosen stores.
+// withBoxes opens the chosen stores and calls work with their inboxes.
 func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(context.Context, *assembly.Assembly, []operate.Box) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, f.store)
@@ -58,7 +58,7 @@ func (f *streamFlags) withBoxes(c *command.CLI, cmd *cobra.Command, work func(co
 	return work(ctx, a, boxes)
 }
 
-// streamIn is a stream and its store.
+// streamIn is a stream and the inbox of its store.
 type streamIn struct {
 	box    operate.Box
 	stream admin.StoredStream
@@ -80,8 +80,8 @@ func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter)
 	return all, nil
 }
 
-// oneStream returns the stream of a name, or an error if several sources or consumers have a stream
-// of this name.
+// oneStream returns the stream with the given name. If several sources or consumers have such a stream,
+// oneStream returns an error.
 func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
 	all, err := streamsIn(ctx, boxes, f)
 	switch {
@@ -118,7 +118,7 @@ func gapsList(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "only this stream")
 }
 
-// listGaps prints the streams to stdout and their number to stderr.
+// listGaps prints the streams to standard output and their number to standard error.
 func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate.StreamFilter, l *command.Listing) error {
 	f.Gaps = true
 	all, err := streamsIn(ctx, boxes, f)
@@ -134,7 +134,7 @@ func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operat
 	return command.PrintList(c, l, "streams", "stream", views, len(all), streamColumns)
 }
 
-// streamColumns returns the columns of the list of streams.
+// streamColumns returns the columns of the table of streams.
 func streamColumns(views []operate.StreamView, _ bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }
@@ -179,10 +179,10 @@ func gapsShow(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "the stream, also as it is printed")
 }
 
-// versionsShown is the default number of rows of a stream in the output.
+// versionsShown is the default number of rows that are printed for a stream.
 const versionsShown = 100
 
-// showGap prints one stream with its rows.
+// showGap prints one stream and its rows.
 func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate.StreamFilter, l *command.Listing) error {
 	one, err := oneStream(ctx, boxes, f)
 	if err != nil {
@@ -212,7 +212,7 @@ func showGap(ctx context.Context, c *command.CLI, boxes []operate.Box, f operate
 	return nil
 }
 
-// versionColumns returns the columns of the list of a stream's rows.
+// versionColumns returns the columns of the table of a stream's rows.
 func versionColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	type view = operate.View
 	return []output.Column[view]{
@@ -226,7 +226,7 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 	}
 }
 
-// rouseStreams notifies the processes that run the consumers of the changed streams.
+// rouseStreams wakes the processes that run the consumers of the changed streams.
 func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

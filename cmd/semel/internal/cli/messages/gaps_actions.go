@@ -58,8 +58,8 @@ func gapsSkip(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd, "the stream")
 }
 
-// skip advances the stream of a name, or all streams that the filter chooses, and prints the result
-// for each.
+// skip advances the named stream, or all streams that the filter chooses, and prints the result for each
+// stream.
 func skip(ctx context.Context, c *command.CLI, boxes []operate.Box, o operate.Skip, yes bool) ([]operate.Skipped, error) {
 	chosen := map[string][]admin.StoredStream{}
 	if o.Filter.Stream != "" {
@@ -97,7 +97,7 @@ func skip(ctx context.Context, c *command.CLI, boxes []operate.Box, o operate.Sk
 	return done, concludeSkips(c, o, done, nil)
 }
 
-// confirmSkip asks for a confirmation before streams of all consumers are advanced.
+// confirmSkip asks for confirmation before the command advances streams of all consumers.
 func confirmSkip(c *command.CLI, all []streamIn) error {
 	if len(all) == 0 {
 		return nil
@@ -185,10 +185,10 @@ func writeStream(w io.Writer, d operate.StreamDetail) error {
 	return table.Flush()
 }
 
-// mostMissing is the maximum number of ranges of missing versions in the output.
+// mostMissing is the maximum number of printed ranges of missing versions.
 const mostMissing = 5
 
-// missing returns the ranges of missing versions as a text.
+// missing returns the ranges of missing versions as text.
 func missing(d operate.StreamDetail) string {
 	var ranges []string
 	for _, m := range d.Missing {
@@ -204,7 +204,7 @@ func missing(d operate.StreamDetail) string {
 	return strings.Join(ranges, ", ")
 }
 
-// passed returns the numbers of the rows that a skip passed over as a text.
+// passed returns the numbers of the skipped rows as text.
 func passed(d operate.Skipped) string {
 	var numbers []string
 	for _, n := range d.Passed {
@@ -223,7 +223,7 @@ func waitsFor(d operate.StreamDetail) string {
 	return fmt.Sprintf("%s, the first from version %d, since %s", output.Counted(int(d.Blocked), int(d.Blocked), "row"), d.First, output.Moment(*d.Oldest))
 }
 
-// backfill has the flags of a backfill, which delivers the messages of a file to a consumer.
+// backfill has the flags of the command backfill, which delivers messages from a file to a consumer.
 type backfill struct{ file, format, who, why string }
 
 func gapsBackfill(c *command.CLI) *cobra.Command {
@@ -256,7 +256,7 @@ The source is not touched, and the consumer may run meanwhile.`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer"))
 }
 
-// runBackfill writes an audit record, delivers the messages, and prints their results.
+// runBackfill writes an audit record, delivers the messages of the file, and prints the results.
 func runBackfill(ctx context.Context, c *command.CLI, b backfill) error {
 	g, err := c.OpenSent(ctx, b.file, b.format, nil)
 	if err != nil {
@@ -284,7 +284,7 @@ func runBackfill(ctx context.Context, c *command.CLI, b backfill) error {
 	return err
 }
 
-// recordBackfill writes the audit record before the first message is delivered.
+// recordBackfill writes the audit record. Call recordBackfill before the first message is delivered.
 func recordBackfill(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, b backfill) error {
 	for _, s := range a.Stores {
 		if s.Name() == of.Store {

@@ -47,7 +47,7 @@ func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 	})
 }
 
-// asked notes what rows it is asked for.
+// asked records the filters of all calls of Rows.
 type asked struct {
 	*memstore.Store
 	filters []store.RowFilter

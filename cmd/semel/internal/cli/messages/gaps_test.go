@@ -27,8 +27,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// history is a policy of versions. Its store is not used: the tests keep streams in
-// memory.
+// history is a policy with versions. The policy's store is not opened: the tests use a store in memory.
 const history = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: orders.jsonl, format: json}}}
@@ -41,8 +40,8 @@ consumers:
     handler: {sql: {params: {v: "body:/version"}, statements: [insert into history values (:v)]}}
 `
 
-// takes runs the policy's consumer over lines, in memory, and returns the versions
-// that took effect.
+// takes runs the policy's consumer over the given lines with a store in memory, and returns the applied
+// versions.
 func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(history), os.LookupEnv)
@@ -53,7 +52,7 @@ func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	config.Logger = slog.New(slog.DiscardHandler)
 	config.Source = file.Stdin(strings.NewReader(strings.Join(lines, "\n")+"\n"), file.Options{Format: file.JSON})
 	var applied strings.Builder
-	var mutex sync.Mutex // of applied
+	var mutex sync.Mutex // guards applied
 	c, err := consumer.New(store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -69,7 +68,7 @@ func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	return applied.String()
 }
 
-// line is a version of an order.
+// line returns the JSON for one version of an order.
 func line(order, version string) string {
 	return `{"order":` + order + `,"version":` + version + `}`
 }
@@ -78,7 +77,7 @@ func box(store *memstore.Store) []operate.Box {
 	return []operate.Box{{Store: "shop", Inbox: store, Requeuer: store, Streams: store}}
 }
 
-// printing has a command print on a terminal of 80 columns.
+// printing calls work with a CLI whose output is a terminal of 80 columns, and returns the output.
 func printing(work func(c *command.CLI) error) (stdout, stderr string, err error) {
 	var out, log bytes.Buffer
 	c := &command.CLI{Streams: command.Streams{Out: terminal.Text(&out), Err: terminal.Text(&log), OutTerminal: true, Width: command.UsualWidth}}
@@ -238,7 +237,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		if _, _, err := printing(skipping(t.Context(), st, act)); err != nil {
 			t.Fatal(err)
 		}
-		out, _, err := printing(skipping(t.Context(), st, act)) // nobody has taken version 4 yet
+		out, _, err := printing(skipping(t.Context(), st, act)) // no consumer has processed version 4 yet
 		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is waiting") {
 			t.Errorf("%v, %s", err, out)
 		}
@@ -317,7 +316,7 @@ func TestAStreamWhoseNameIsNoText(t *testing.T) {
 	})
 }
 
-// oneNamed has one stream.
+// oneNamed is a store with a single stream, which has this name.
 type oneNamed string
 
 func (name oneNamed) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ofOneSender restricts --all of a command to the intents of one sender: the consumer of
-// --consumer, or the only sender of the policy.
+// ofOneSender restricts the flag --all of a command to the intents of one sender. The sender is the consumer
+// in --consumer, or the only sender of the policy.
 func ofOneSender(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ func ofOneSender(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// listed returns names in brackets; empty if there are none.
+// listed returns names in parentheses, or "" if there are no names.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -42,7 +42,7 @@ func listed(names []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// sendersOf returns the consumers of a policy that send intents.
+// sendersOf returns the names of the policy's consumers that send intents.
 func sendersOf(p *policy.Policy) (names []string) {
 	for _, consumer := range p.Consumers {
 		if consumer.Sends() {

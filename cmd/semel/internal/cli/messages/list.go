@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listCommand returns the command that lists messages or intents. Without --state the command lists
-// the unfinished ones that need a person.
+// listCommand returns the command that lists messages or intents. Without --state, the command lists
+// messages that need a person.
 func listCommand(c *command.CLI, of subject) *cobra.Command {
 	f, l, topic := &filter{}, &command.Listing{}, ""
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// look opens the chosen stores and calls show with their inboxes.
+// look opens the chosen stores and calls show.
 func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err
@@ -66,7 +66,7 @@ func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, sho
 	return show(cmd.Context(), a, chosen)
 }
 
-// list prints the chosen rows to stdout and their number to stderr.
+// list prints the chosen rows to standard output and their number to standard error.
 func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing, of subject) error {
 	consumers := []string{f.Consumer}
 	if of.intents && f.Consumer == "" {
@@ -127,8 +127,8 @@ func whereRows(c *command.CLI, a *assembly.Assembly) []string {
 	return c.Where(a, a.Stores[0])
 }
 
-// view returns the view of a row. The view of an intent has the recipient, which is the key of the
-// row.
+// view returns the view of a row. For an intent, the view has the recipient, which the store keeps as the
+// row's key.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {
@@ -137,8 +137,8 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 	return v
 }
 
-// rowColumns returns the columns of the list of messages. If the width is limited, columns are
-// omitted whose cells are all equal or that few users need. states: STATE is always shown.
+// rowColumns returns the columns of the table of messages. With limited width, rowColumns leaves out columns
+// whose cells are all equal, and columns that few users need. With states, STATE is always shown.
 func rowColumns(states bool) func(views []operate.View, wide bool) []output.Column[operate.View] {
 	return func(views []operate.View, wide bool) []output.Column[operate.View] {
 		return columnsOf(views, wide, states)
@@ -166,8 +166,8 @@ func columnsOf(views []operate.View, wide, states bool) []output.Column[operate.
 	}
 }
 
-// intentColumns returns the columns of the list of intents. If the width is limited, columns are
-// omitted whose cells are all equal, and the id if the recipients are different.
+// intentColumns returns the columns of the table of intents. With limited width, intentColumns leaves out
+// columns whose cells are all equal. If the recipients differ, intentColumns also leaves out the id.
 func intentColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 	kind := func(v operate.View) string { return v.Type }
 	purpose := func(v operate.View) string { return v.Subject }
@@ -209,10 +209,11 @@ func lastErrorOf(v operate.View) string {
 	return operate.WithoutReason(v.Reason, v.Last)
 }
 
-// ageOf returns the time since a message was received.
+// ageOf returns the time since the message was received.
 func ageOf(v operate.View) string { return output.Age(v.Received, time.Now()) }
 
-// dueOf returns the time until a waiting message is due, or until the claim of a message ends.
+// dueOf returns the time until the message is due. For a claimed message, dueOf returns the time until the
+// claim expires.
 func dueOf(v operate.View) string {
 	switch {
 	case v.Claimed != nil:

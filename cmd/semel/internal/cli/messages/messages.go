@@ -1,4 +1,4 @@
-// Package messages has the commands that show messages and intents, change them and erase what they said.
+// Package messages has the commands that show, change and erase messages and intents.
 package messages
 
 import (
@@ -18,8 +18,8 @@ func Commands(c *command.CLI) []*cobra.Command {
 	return all
 }
 
-// subject says whether a command shows and changes messages or intents. An intent is a row of its
-// sender's inbox, so both have the same commands.
+// subject says whether a command is for messages or for intents. An intent is a row in the inbox of its
+// sender, so the commands for both are the same.
 type subject struct {
 	word    string
 	intents bool
@@ -40,10 +40,10 @@ func intentsCommand(c *command.CLI) *cobra.Command {
 		actCommand(c, of, admin.Suppress), actCommand(c, of, admin.Release), actCommand(c, of, admin.Discard))
 }
 
-// attention lists the states of messages that need a person.
+// attention returns the states of messages that need a person.
 func attention() []admin.State { return []admin.State{admin.Parked, admin.Dead} }
 
-// standard returns the states that a command chooses without --state.
+// standard returns the states that a command chooses if the user does not give --state.
 func (of subject) standard(verb admin.Verb) []admin.State {
 	switch {
 	case verb == admin.Release:

@@ -17,15 +17,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// retrying has the flags of a retry.
+// retrying has the flags of the commands retry and send.
 type retrying struct {
 	filter
 	verb                    admin.Verb
 	all, dryRun, here, wait bool
-	// force also retries dead letters of a topic that may have taken effect.
+	// force also retries dead letters of a topic that may have been applied before.
 	force bool
 	rate  float64
-	// topic is the topic whose dead letters are retried; empty: rows of the store.
+	// topic is the dead-letter topic whose records are retried. If topic is empty, rows of the store are
+	// retried.
 	topic    string
 	who, why string
 }
@@ -35,7 +36,7 @@ func retryCommand(c *command.CLI, of subject) *cobra.Command {
 	if of.intents {
 		r.verb = admin.Send
 	}
-	r.legal = append(r.verb.From(), store.StateCompleted) // applied messages are skipped, and reported
+	r.legal = append(r.verb.From(), store.StateCompleted) // applied messages are not retried, but the results list them
 	cmd := &cobra.Command{
 		Use:   "retry [NUMBER...] --because TEXT",
 		Short: "Retry " + of.word + "s now",
@@ -95,11 +96,11 @@ func (r *retrying) run(c *command.CLI, cmd *cobra.Command, args []string) error 
 	case r.here || r.wait || r.rate > 0 || r.dryRun:
 		return retryRows(cmd.Context(), c, r, chosen)
 	}
-	chosen.DueLater = r.all // what is due now needs no retry
+	chosen.DueLater = r.all // a row that is due already needs no retry
 	return carry(cmd.Context(), c, operate.Order{Verb: r.verb, Filter: chosen, Group: r.group, Who: r.who, Why: r.why}, &r.filter)
 }
 
-// retryRows retries rows of the one store that their numbers belong to.
+// retryRows retries rows of one store.
 func retryRows(ctx context.Context, c *command.CLI, r *retrying, chosen store.RowFilter) error {
 	a, err := c.OpenBox(ctx, r.store)
 	if err != nil {
@@ -115,19 +116,21 @@ func retryRows(ctx context.Context, c *command.CLI, r *retrying, chosen store.Ro
 	return (&retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retrying: r, chosen: chosen}).do(ctx)
 }
 
-// retry is a retry whose results are awaited.
+// retry is a retry that waits for the results of the messages.
 type retry struct {
 	*command.CLI
 	*retrying
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   store.RowFilter
-	// fromTopic is nil for a retry of rows. plan has the latest predictions for the dead letters.
+	// fromTopic is the dead-letter topic; nil for a retry of rows. plan has the latest predictions for the
+	// topic's dead letters.
 	fromTopic *topicOf
 	plan      *operate.TopicPlan
 }
 
-// do predicts the results. Unless the retry is a dry run, do then retries and prints the results.
+// do predicts the results. If the retry is not a dry run, do then retries the messages and prints the
+// results.
 func (d *retry) do(ctx context.Context) error {
 	all, err := d.predict(ctx)
 	if err != nil {
@@ -149,7 +152,7 @@ func (d *retry) do(ctx context.Context) error {
 	return d.conclude(all, err)
 }
 
-// confirm asks for a confirmation before all messages are retried without a filter.
+// confirm asks for confirmation before the command retries all messages without a filter.
 func (d *retry) confirm(all []operate.Letter) error {
 	if !d.everything || d.yes || d.fromTopic != nil {
 		return nil
@@ -175,7 +178,8 @@ func (d *retry) predict(ctx context.Context) (all []operate.Letter, err error) {
 	return d.box.Preview(ctx, d.verb, numbers, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]))
 }
 
-// carry takes the turn of the consumers, predicts again with what the store has then, and retries.
+// carry waits until no other process retries messages of the same consumers. carry then predicts the results
+// again from the current state of the store, and retries.
 func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []operate.Letter, err error) {
 	s, taken := d.assembly.Stores[0], d.consumers(before)
 	kept, turn, err := operate.TakeTurn(ctx, s, taken, operate.TurnLease, func(consumer string) {
@@ -188,7 +192,7 @@ func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []opera
 	if all, err = d.predict(kept); err != nil {
 		return all, err
 	}
-	if d.fromTopic == nil { // what came meanwhile may be of consumers whose turn another process has
+	if d.fromTopic == nil { // newer messages could belong to consumers that another process retries
 		all = slices.DeleteFunc(all, func(l operate.Letter) bool { return l.Consumer != "" && !slices.Contains(taken, l.Consumer) })
 	}
 	if !d.JSON {
@@ -220,8 +224,8 @@ func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []opera
 	return d.plan.Letters, err
 }
 
-// progress shows how far a retry is: on a terminal a bar, where no log of a consumer is written
-// beside it.
+// progress returns a progress bar on a terminal. Without a terminal, or if a consumer's log goes to the same
+// terminal, the bar shows nothing.
 func (d *retry) progress(all []operate.Letter) interface {
 	Set(done int)
 	Close()
@@ -232,7 +236,7 @@ func (d *retry) progress(all []operate.Letter) interface {
 	return running.NewLines(d.Err, len(all), time.Now)
 }
 
-// ended returns the number of messages whose result is known.
+// ended returns the number of messages with a known result.
 func ended(all []operate.Letter) (n int) {
 	for _, l := range all {
 		if l.Happened != "" {
@@ -242,7 +246,7 @@ func ended(all []operate.Letter) (n int) {
 	return n
 }
 
-// work lets the policy's consumer process rows.
+// work lets a consumer of the policy process the given rows.
 func (d *retry) work(ctx context.Context, consumer string, numbers []int64) error {
 	if why, err := command.PausedWhy(ctx, d.assembly.Stores[0], consumer); why != "" || err != nil {
 		return cmp.Or(err, fmt.Errorf("%s: its messages are due now, and wait until semel consumers resume resumes it", why))
@@ -254,7 +258,7 @@ func (d *retry) work(ctx context.Context, consumer string, numbers []int64) erro
 	return worker.Work(ctx, numbers...)
 }
 
-// consumers returns the consumers whose messages are retried.
+// consumers returns the names of the consumers whose messages are retried.
 func (d *retry) consumers(all []operate.Letter) []string {
 	if d.fromTopic != nil {
 		return []string{d.fromTopic.joiner.Kept}

@@ -14,20 +14,20 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// retried is the JSON document about a retry.
+// retried is the JSON output of the commands retry and send.
 type retried struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
-	// Prediction and Happened count messages by predicted and actual result.
+	// Prediction is the number of messages by predicted result, and Happened the number by actual result.
 	Prediction map[operate.Fate]int `json:"predicted"`
 	Happened   map[operate.Fate]int `json:"happened,omitempty"`
-	// Changed counts messages whose result differs from the prediction.
+	// Changed is the number of messages whose actual result differs from the predicted result.
 	Changed int              `json:"changed"`
 	Results []operate.Letter `json:"results"`
 	Failed  int              `json:"failed"`
 }
 
-// conclude prints the predictions, the results, and the differences.
+// conclude prints the predictions, the results and the differences, and returns the error for the exit code.
 func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	done := retried{Verb: d.verb.Recorded(), DryRun: d.dryRun, Prediction: map[operate.Fate]int{}, Results: append([]operate.Letter{}, all...)}
 	for _, l := range all {
@@ -63,8 +63,8 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 	return nil
 }
 
-// print prints a line for each message that the user named by number or whose result differs from
-// the prediction, and then the sums.
+// print prints one line for each message that the user named and for each message whose result differs from
+// the prediction. After these lines, print prints the sums.
 func (d *retry) print(done retried) {
 	if len(done.Results) == 0 {
 		return
@@ -140,7 +140,7 @@ func countsOf(counts map[operate.Fate]int, name func(operate.Fate) string) strin
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// refusals returns the number of messages for each cause of a predicted refusal.
+// refusals lists the number of messages by cause of the predicted refusal.
 func refusals(fate operate.Fate, all []operate.Letter) string {
 	if fate != operate.FateRefused {
 		return ""

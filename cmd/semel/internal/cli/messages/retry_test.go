@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Another retry, or a live copy, may have been faster while this one waited for its turn.
+// While a retry waits for its turn, another retry or a redelivery may have processed the message.
 func TestARetryPredictsAgainWhenItsTurnHasCome(t *testing.T) {
 	t.Run("trap_T47_a_prediction_from_before_its_turn_is_not_used", func(t *testing.T) {
 		var out, log bytes.Buffer

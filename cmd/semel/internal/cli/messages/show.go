@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// showCommand shows a message or an intent by the number of its row, a failure group, or a dead letter of a
-// topic by its place.
+// showCommand returns the command that shows one message or intent, one failure group, or one dead letter of
+// a topic. The user gives the row number, the group's name, or the place in the topic.
 func showCommand(c *command.CLI, of subject) *cobra.Command {
 	var store string
 	var payload bool
@@ -67,7 +67,7 @@ func showCommand(c *command.CLI, of subject) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// showRow shows a row by its number.
+// showRow prints the row with the given number.
 func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st string, payload bool) error {
 	a, err := c.OpenBox(ctx, st)
 	if err != nil {
@@ -125,14 +125,14 @@ func (of subject) writeCommands(w io.Writer, number int64, legal []admin.Verb, w
 	return nil
 }
 
-// failureGroup matches the name of a failure group, as semel messages summary prints the name.
+// failureGroup matches names of failure groups, which `semel messages summary` prints.
 var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
-// rowsShown is the number of messages of a failure group in the output.
+// rowsShown is the number of printed messages of a failure group.
 const rowsShown = 20
 
-// showGroup shows a failure group with its first messages. showGroup returns false if no failure
-// group has the name and the name may be the number of a row.
+// showGroup prints a failure group and its first messages. showGroup returns false if there is no such group
+// and the name could also be a row number.
 func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, error) {
 	a, err := c.OpenBoxes(ctx, st)
 	if err != nil {
@@ -174,7 +174,7 @@ func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, erro
 	return true, nil
 }
 
-// topicPlace is the place of a dead letter in a topic.
+// topicPlace is the place of a dead letter: topic, partition and offset.
 type topicPlace struct {
 	topic     string
 	partition int32
@@ -193,10 +193,10 @@ func parsePlace(text string) (topicPlace, error) {
 	return topicPlace{}, command.UsageError("%q is no row number, and no place as TOPIC/PARTITION/OFFSET; semel messages ls shows them", text)
 }
 
-// errFound stops the reading of a topic after the dead letter was found.
+// errFound stops reading a topic when the wanted record was found.
 var errFound = errors.New("the record is found")
 
-// showTopic shows one dead letter of a topic, joined with the store.
+// showTopic prints one dead letter of a topic, together with its state in the store.
 func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string, payload bool) error {
 	t, err := openTopic(ctx, c, at.topic, store)
 	if err != nil {

@@ -53,7 +53,7 @@ consumer.`,
 	return f.add(c, cmd, attention()...)
 }
 
-// summarize prints the number of chosen rows in each failure group.
+// summarize prints the number of chosen rows by failure group.
 func summarize(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter, group string, l *command.Listing) error {
 	groups := []operate.Group{}
 	for _, s := range a.Stores {
@@ -84,7 +84,7 @@ func summarize(ctx context.Context, c *command.CLI, a *assembly.Assembly, f stor
 	return pointAtReasons(ctx, c, a, f)
 }
 
-// groupColumns returns the columns of the summary.
+// groupColumns returns the columns of the table of failure groups.
 func groupColumns(_ []operate.Group, wide bool) []output.Column[operate.Group] {
 	return []output.Column[operate.Group]{
 		output.Text("GROUP", func(g operate.Group) string { return g.ID }),
@@ -98,7 +98,7 @@ func groupColumns(_ []operate.Group, wide bool) []output.Column[operate.Group] {
 	}
 }
 
-// pending counts the unfinished messages of a consumer in a store.
+// pending has the numbers of unfinished messages of a consumer in a store.
 type pending struct {
 	Store      string  `json:"store"`
 	Consumer   string  `json:"consumer"`
@@ -110,7 +110,7 @@ type pending struct {
 	Oldest     float64 `json:"oldest_seconds"`
 }
 
-// byState counts the unfinished messages of each consumer by state.
+// byState prints the number of unfinished messages by consumer and state.
 func byState(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing) error {
 	if given := givenFilter(cmd); given != "" && given != "consumer" {
 		return command.UsageError("--%s does not go with --by state, which counts all messages that are not finished", given)
@@ -159,8 +159,7 @@ func byState(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing) 
 	))
 }
 
-// pendingOf counts the unfinished messages of the policy's consumers, or of the consumer in
-// --consumer.
+// pendingOf counts the unfinished messages of the consumer in --consumer, or of all consumers of the policy.
 func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pending, error) {
 	all := []pending{}
 	for _, s := range a.Stores {
@@ -179,7 +178,7 @@ func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pen
 	return all, nil
 }
 
-// consumersOf returns the policy's consumers of a store, or the consumer in --consumer.
+// consumersOf returns the consumer in --consumer, or all consumers of the policy that use the store.
 func consumersOf(c *command.CLI, a *assembly.Assembly, store string) []string {
 	if c.Consumer != "" {
 		return []string{c.Consumer}

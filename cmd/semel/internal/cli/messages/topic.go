@@ -19,23 +19,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topicOf is the dead-letter topic of one consumer, with the consumer's store.
+// topicOf is the dead-letter topic of one consumer, together with the consumer's store.
 type topicOf struct {
 	*command.CLI
 	name     string
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// told: a remark was printed that some dead letters of the topic belong to other consumers.
+	// told means that the user has seen a remark about dead letters of other consumers in the topic.
 	told bool
 }
 
-// topicFlag adds the flag for a dead-letter topic.
+// topicFlag adds the flag --topic, which names a dead-letter topic.
 func topicFlag(cmd *cobra.Command, topic *string) {
 	cmd.Flags().StringVar(topic, "topic", "", "read this dead-letter topic instead of the store")
 }
 
-// openTopic opens the topic and the store whose records are joined with the dead letters.
+// openTopic opens a dead-letter topic and the store of its consumer.
 func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicOf, error) {
 	switch {
 	case policy.IsPlace(store):
@@ -69,7 +69,7 @@ func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicO
 	return t, nil
 }
 
-// letters returns the dead letters that the filters choose, joined with the store, in the order of
+// letters returns the dead letters that the flags choose, with their states in the store, in the order of
 // the topic.
 func (t *topicOf) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
 	var before time.Time
@@ -95,7 +95,7 @@ func (t *topicOf) letters(ctx context.Context, f *filter, now func() time.Time) 
 	return all, err
 }
 
-// listTopic prints the dead letters of a topic with their states in the store.
+// listTopic prints the dead letters of a topic and their states in the store.
 func listTopic(ctx context.Context, c *command.CLI, name string, f *filter, l *command.Listing) error {
 	t, err := openTopic(ctx, c, name, f.store)
 	if err != nil {
@@ -145,8 +145,8 @@ func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.
 	}
 }
 
-// retryTopic retries dead letters of a topic: the rows of those that the store knows, and with --run also
-// the others.
+// retryTopic retries dead letters of a topic. If a dead letter has a row, the row is retried. With --run,
+// dead letters without a row are delivered to the consumer.
 func retryTopic(ctx context.Context, c *command.CLI, r *retrying) error {
 	t, err := openTopic(ctx, c, r.topic, r.store)
 	if err != nil {
@@ -156,7 +156,7 @@ func retryTopic(ctx context.Context, c *command.CLI, r *retrying) error {
 	return (&retry{CLI: c, assembly: t.assembly, box: t.joiner.Box, retrying: r, fromTopic: t}).do(ctx)
 }
 
-// plan joins the dead letters of the topic again and predicts their results.
+// plan reads the topic again and predicts the result for each dead letter.
 func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error) {
 	all, err := t.letters(ctx, &d.filter, time.Now)
 	if err != nil {
@@ -176,8 +176,8 @@ func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error
 	return d.box.PlanTopic(ctx, mine, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]), doubt)
 }
 
-// doubt returns why a dead letter without a row is not delivered to the consumer: its message may
-// have taken effect.
+// doubt returns a function that decides about dead letters without a row. The function returns why the
+// message may have been applied before and must not be delivered again, or "".
 func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLetter) string, error) {
 	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
 	if err != nil {
@@ -204,8 +204,7 @@ func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLet
 	}, nil
 }
 
-// receive delivers the dead letters that have no row to the consumer. Before that receive writes an
-// audit record.
+// receive writes an audit record, and then delivers the dead letters that have no row to the consumer.
 func (t *topicOf) receive(ctx context.Context, d *retry, p *operate.TopicPlan) error {
 	n := p.Receives()
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shareFlags shortens the help of the commands below cmd: flags that many of these commands have
-// are only named there. The help of the command that lists messages explains these flags.
+// shareFlags shortens the help texts of the subcommands of cmd. For a flag that many subcommands have, the
+// help shows only the name. The help of the command ls explains these flags.
 func shareFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared(cmd, f.Name) {
@@ -21,7 +21,7 @@ func shareFlags(cmd *cobra.Command) {
 	}
 }
 
-// shared reports whether the help of a command shows only the name of a flag.
+// shared reports whether a command's help shows only the name of the flag.
 func shared(cmd *cobra.Command, flag string) bool {
 	if flag == "config" || flag == "json" {
 		return true

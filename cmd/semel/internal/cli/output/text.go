@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Counted returns a count such as "3 rows", and says so if not all are shown.
+// Counted returns a count such as "3 rows". If shown is less than all, the text contains both numbers.
 func Counted(shown, all int, what string) string {
 	if all != 1 {
 		what += "s"
@@ -16,7 +16,8 @@ func Counted(shown, all int, what string) string {
 	return fmt.Sprintf("%d %s", all, what)
 }
 
-// WithVerb returns a number of things with a verb, such as "2 rows wait".
+// WithVerb returns a count with a verb, such as "2 rows wait". one and many are the singular and plural of
+// the verb.
 func WithVerb(n int, thing, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s %s", thing, one)
@@ -24,7 +25,7 @@ func WithVerb(n int, thing, one, many string) string {
 	return fmt.Sprintf("%d %ss %s", n, thing, many)
 }
 
-// Moment formats a time in UTC; the zero time is a dash.
+// Moment formats a time in UTC. The zero time is formatted as a dash.
 func Moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -32,8 +33,8 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime + "Z")
 }
 
-// Age formats the time from one moment to another in its largest unit, rounded down: "12m". It is a dash if
-// a moment is unknown, and "0s" if to is earlier.
+// Age formats the time between from and to in its largest unit, rounded down, such as "12m". Age returns a
+// dash if one of the times is zero, and "0s" if to is before from.
 func Age(from, to time.Time) string {
 	const day = 24 * time.Hour
 	switch d := max(0, to.Sub(from)); {
@@ -50,7 +51,7 @@ func Age(from, to time.Time) string {
 	}
 }
 
-// MaybeMoment formats a time in UTC without seconds; nil is a dash.
+// MaybeMoment formats a time in UTC without seconds. nil is formatted as a dash.
 func MaybeMoment(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -58,7 +59,7 @@ func MaybeMoment(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// MaybeNumber formats a number; nil is a dash.
+// MaybeNumber formats a number. nil is formatted as a dash.
 func MaybeNumber(n *int64) string {
 	if n == nil {
 		return "-"
@@ -66,7 +67,7 @@ func MaybeNumber(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-// Base64Named adds the prefix "base64:" to an encoded value, unless it is empty.
+// Base64Named returns the encoded value with the prefix "base64:", or "" for an empty value.
 func Base64Named(encoded string) string {
 	if encoded == "" {
 		return ""

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reconciling has the flags of a comparison.
+// reconciling has the flags of the command reconcile.
 type reconciling struct {
 	command.Listing
 	file, format, query, effects string
@@ -32,7 +32,7 @@ type reconciling struct {
 	grace                        time.Duration
 }
 
-// span is a range of time; a zero bound means that the range is open on that side.
+// span is a range of time. If from or to is zero, the range is unlimited on that side.
 type span struct{ from, to time.Time }
 
 func reconcileCommand(c *command.CLI) *cobra.Command {
@@ -109,7 +109,7 @@ func (r *reconciling) fits(c *command.CLI) (err error) {
 	return nil
 }
 
-// findings are the findings in the output, with the number of all findings of each kind.
+// findings has the printed findings, and the number of all findings of each kind.
 type findings struct {
 	reconcile.Counts
 	List  []reconcile.Finding `json:"findings"`
@@ -162,8 +162,8 @@ func (f *findings) table(c *command.CLI, r *reconciling) error {
 	return err
 }
 
-// summary returns the numbers of the sent identities, of their outcomes, and of the other findings,
-// as a sentence.
+// summary returns a sentence with the number of sent identities, the numbers by outcome, and the numbers of
+// other findings.
 func (f *findings) summary() string {
 	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "unapplied"}, {f.Late, "sent within the grace"}})
 	text := fmt.Sprintf("%d identities were sent", f.Sent)
@@ -181,18 +181,18 @@ func (f *findings) kinds() []string {
 		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
 }
 
-// found returns the numbers of findings by kind, as a text.
+// found returns the number of findings of each kind, as text.
 func (f *findings) found() string {
 	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
 }
 
-// tallied is a number of things with the name of the things.
+// tallied is a number and the name of the counted things.
 type tallied struct {
 	n    int64
 	what string
 }
 
-// some returns texts for the entries whose number is not 0.
+// some returns one text for each number that is not 0.
 func some(all []tallied) (texts []string) {
 	for _, one := range all {
 		if one.n > 0 {
@@ -202,7 +202,7 @@ func some(all []tallied) (texts []string) {
 	return texts
 }
 
-// runReconcile compares the sent messages with the store, and prints the findings.
+// runReconcile compares the sent messages with the consumer's store and prints the findings.
 func runReconcile(ctx context.Context, c *command.CLI, r *reconciling) (err error) {
 	switch {
 	case r.file != "":
@@ -254,7 +254,8 @@ func reconcileFile(ctx context.Context, c *command.CLI, r *reconciling) error {
 	})
 }
 
-// reconcileTopics reads topics up to their present ends, or up to a time.
+// reconcileTopics compares messages of topics. Each topic is read up to its current end, or up to a time in
+// the flags.
 func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error {
 	a, of, err := openReconciled(ctx, c)
 	if err != nil {
@@ -283,10 +284,10 @@ func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error 
 	})
 }
 
-// mostLanes is the maximum number of partitions in the output.
+// mostLanes is the maximum number of printed partitions.
 const mostLanes = 5
 
-// printLanes prints which offsets of topics are read.
+// printLanes prints the offsets that are read from topics.
 func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 	records := int64(0)
 	var parts []string
@@ -305,8 +306,8 @@ func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 	c.Remark("at most %d records are compared: offsets %s", records, strings.Join(parts, ", "))
 }
 
-// compareSource compares the store with the messages of a source, which can name a message without
-// an identity by its position.
+// compareSource compares the messages of a source with the store. If a message has no identity, the finding
+// has the message's position in the source.
 func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
 	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {
@@ -316,7 +317,7 @@ func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assem
 	})
 }
 
-// compare reads the sent messages, then the effects, and reports the differences.
+// compare reads the sent messages with read, then the effects, and prints the differences.
 func compare(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
 	name, err := s.KeptAs(ctx, of.Name)
 	if err != nil {
@@ -348,7 +349,7 @@ func compare(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.St
 	return told.write(c, r)
 }
 
-// idsOf takes rows of an id, and perhaps a source.
+// idsOf returns a function that reads database rows with an id and an optional source.
 func idsOf(add func(id, source string) error) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		columns, err := rows.Columns()

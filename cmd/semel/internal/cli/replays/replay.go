@@ -1,5 +1,5 @@
-// Package replays has the commands that process a source again, rebuild from it, and compare it
-// with what was applied.
+// Package replays has the commands that process a source again, that rebuild a consumer's results from the
+// source, and that compare the source with the applied messages.
 package replays
 
 import (
@@ -33,16 +33,16 @@ func replayCommand(c *command.CLI) *cobra.Command {
 		replayPlan(c), replayStart(c), replayStatus(c, admin.ReplayAgain), replayStop(c, admin.ReplayAgain))
 }
 
-// replaying has the flags of a replay.
+// replaying has the flags of the commands about replays and rebuilds.
 type replaying struct {
 	who, why string
-	// from and to are the bounds as the user wrote them.
+	// from and to are the bounds in the form that the user typed.
 	from, to  string
 	bounds    [2]replay.Bound
 	perSecond int
 	resume    int64
 	dryRun    bool
-	// pauseLive pauses the consumer during a rebuild.
+	// pauseLive pauses the running consumer during a rebuild.
 	pauseLive bool
 }
 
@@ -91,7 +91,8 @@ and its progress: continue with --resume after a kill.`,
 	return replayFlags(c, cmd, r)
 }
 
-// checkStart checks the flags that startFlags adds; list is the command that shows the numbers.
+// checkStart checks the flags that startFlags adds. list is the command that lists replays; errors mention
+// the command.
 func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
 	if cmd.Flags().Changed("resume") && r.resume < 1 {
 		return command.UsageError("--resume %d is no number of a replay; %s shows them", r.resume, list)
@@ -99,7 +100,7 @@ func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
 	return command.CheckRecord(&r.who, r.why, r.dryRun)
 }
 
-// startFlags adds the flags that starting a replay and starting a rebuild share.
+// startFlags adds the flags that `replay start` and `rebuild start` share.
 func startFlags(cmd *cobra.Command, r *replaying) {
 	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "messages a second; 0: unlimited")
 	cmd.Flags().Int64Var(&r.resume, "resume", 0, "continue the stopped one of this number")
@@ -107,7 +108,7 @@ func startFlags(cmd *cobra.Command, r *replaying) {
 	command.RecordFlags(cmd, &r.who, &r.why)
 }
 
-// replayFlags adds the argument and the flags that choose the messages.
+// replayFlags adds the argument and the flags that choose the messages to replay.
 func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
 	cmd.Flags().StringVar(&r.from, "from", "", "start: a time, 24h (ago), a byte, orders/0=12")
 	cmd.Flags().StringVar(&r.to, "to", "", "end, in the same form (default: the end)")
@@ -115,7 +116,7 @@ func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Comman
 	return c.WithConfig(namedConsumer(c, cmd))
 }
 
-// namedConsumer makes a command store its argument, the name of a consumer, in c.Consumer.
+// namedConsumer makes a command store its only argument, the name of a consumer, in c.Consumer.
 func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = c.ConsumerWord
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -128,7 +129,7 @@ func namedConsumer(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// check parses the flags.
+// check parses the flags and returns a usage error for invalid values.
 func (r *replaying) check(c *command.CLI, now func() time.Time) error {
 	if r.perSecond < 0 {
 		return command.UsageError("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
@@ -142,7 +143,7 @@ func (r *replaying) check(c *command.CLI, now func() time.Time) error {
 	return nil
 }
 
-// boundOf parses a bound: offsets of lanes, a byte, or a time.
+// boundOf parses a bound. A bound is a list of offsets by lane, a single byte offset, or a time.
 func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error) {
 	if text == "" {
 		return b, nil
@@ -169,8 +170,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permitted returns the policy and the consumer in --consumer, or an error if refuses returns a
-// fault.
+// permitted returns the policy and the consumer in --consumer. If refuses returns a fault, permitted returns
+// the fault as an error.
 func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
@@ -186,8 +187,8 @@ func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *s
 	return p, of, nil
 }
 
-// replayable returns the consumer in --consumer, or an error if the policy does not allow replays
-// of it.
+// replayable returns the policy and the consumer in --consumer. If the policy does not allow replays of the
+// consumer, replayable returns an error.
 func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	p, of, err := permitted(c, (*policy.Policy).MayReplay)
 	if err != nil {
@@ -199,7 +200,7 @@ func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	return p, of, nil
 }
 
-// runReplay prints the plan of a replay, and runs the replay unless --dry-run is set.
+// runReplay prints the plan of a replay. Without --dry-run, runReplay then runs the replay.
 func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -230,21 +231,21 @@ func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	return replayFailed(run.carryOut(ctx))
 }
 
-// replayRun is a replay that was started.
+// replayRun is a planned or running replay.
 type replayRun struct {
 	*command.CLI
 	wanted   *replaying
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	origin   replay.Origin
-	at       time.Time // by which ages are judged
+	at       time.Time // the age of a message is computed at this time
 	progress admin.ReplayProgress
 	runner   replay.Runner
-	live     *running.Live // nil where nobody watches
+	live     *running.Live // nil if standard error is not a terminal
 }
 
-// replayFailed returns the error of a replay, with an exit code that says whether the policy or the
-// work caused it.
+// replayFailed returns the error of a replay with an exit code. The exit code differs for faults of the
+// policy and for other errors.
 func replayFailed(err error) error {
 	var f shape.Fault
 	var known *command.Failure
@@ -257,7 +258,7 @@ func replayFailed(err error) error {
 	return command.Failed(err)
 }
 
-// plan finds what is to be replayed, and predicts the results.
+// plan determines the range of the replay and predicts the outcomes.
 func (r *replayRun) plan(ctx context.Context) (err error) {
 	if r.progress, err = r.origin.Plan(ctx, r.wanted.bounds[0], r.wanted.bounds[1]); err != nil {
 		return err
@@ -288,12 +289,12 @@ func (r *replayRun) predict(ctx context.Context) (counts admin.ReplayCounts, err
 	return replay.Preview(ctx, source, teller, r.of.Config(), r.printReading(source))
 }
 
-// options returns the options for reading a part of the source.
+// options returns the options of a replay source for the given progress.
 func (r *replayRun) options(p admin.ReplayProgress, perSecond int) replay.Options {
 	return replay.Options{Progress: p, Oldest: r.of.Replay.Oldest(r.at), SentAt: replay.SentAt(r.of.Config()), PerSecond: perSecond}
 }
 
-// resume continues a replay that was stopped or killed.
+// resume continues a replay that was stopped or whose process was killed.
 func (r *replayRun) resume(ctx context.Context) error {
 	kept, err := r.assembly.Stores[0].Replay(ctx, r.wanted.resume)
 	switch {
@@ -315,7 +316,7 @@ func (r *replayRun) resume(ctx context.Context) error {
 	return nil
 }
 
-// carryOut writes the replay to the store and runs it.
+// carryOut records the replay in the store and runs the replay.
 func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	inner, err := r.origin.Source(ctx, r.progress)
 	if err != nil {
@@ -335,7 +336,7 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, r.runner.Abandon(ctx))
 	}
-	closeIt = false // the consumer does
+	closeIt = false // the consumer closes the source
 	r.watch(made)
 	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
 	if r.live != nil {
@@ -344,7 +345,7 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	return r.end(summary.Consumers[r.of.Name].Inbox, state, err)
 }
 
-// begin writes a new replay to the store, or takes over an existing one.
+// begin records a new replay in the store, or takes over a recorded replay.
 func (r *replayRun) begin(ctx context.Context) (err error) {
 	st := r.assembly.Stores[0]
 	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}

@@ -56,14 +56,14 @@ continue with --resume.`,
 	startFlags(cmd, r)
 	for _, absent := range []string{"from", "to", "into"} {
 		cmd.Flags().String(absent, "", "not supported")
-		_ = cmd.Flags().MarkHidden(absent) // it fails for flags that are not there
+		_ = cmd.Flags().MarkHidden(absent) // ignore the error for a flag that does not exist
 	}
 	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "pause the consumer until semel consumers resume")
 	return c.WithConfig(namedConsumer(c, cmd))
 }
 
-// runRebuild begins or resumes a rebuild, and runs it until the consumer is switched to it, or it
-// is stopped or dropped. Then runRebuild prints the result.
+// runRebuild starts or resumes a rebuild. The rebuild runs until a switch activates its generation, or until
+// an operator stops or drops the rebuild. runRebuild then prints the result.
 func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -116,7 +116,7 @@ func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	return rebuildResult(c, run, is, err)
 }
 
-// watching returns the progress line on a terminal, nil without a terminal, and the log.
+// watching returns the live line and the log for a rebuild. Without a terminal, live is nil.
 func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(), err error) {
 	stderr, end := c.Err, func() {}
 	if c.ErrTerminal {
@@ -130,7 +130,7 @@ func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(),
 	return live, log, end, err
 }
 
-// beginRebuild writes a new rebuild to the store, or takes over an existing one.
+// beginRebuild records a new rebuild in the store, or takes over a recorded rebuild.
 func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
 	st := a.StoreOf(of)
 	run = &rebuild.Runner{Store: st, Token: store.NewToken(), Who: r.who}
@@ -166,14 +166,14 @@ func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of 
 	return run, end, err
 }
 
-// rebuilt returns the progress of a rebuild as a text.
+// rebuilt returns the progress of a rebuild as text.
 func rebuilt(p admin.ReplayProgress) string {
 	percent, left := settledOf(p)
 	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
 }
 
-// settledOf returns how much of its source a rebuild has settled, and how much is left: records of
-// topics, or bytes of a file.
+// settledOf returns the settled part of a rebuild's source in percent. left is the number of records of
+// topics, or bytes of a file, that are not settled.
 func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	ends := int64(0)
 	for _, l := range p.Lanes {
@@ -186,7 +186,7 @@ func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	return 100 * float64(ends-left) / float64(ends), left
 }
 
-// rebuildLine returns the words of a command line for the rebuild with a number.
+// rebuildLine returns the words of a `semel rebuild` command for the rebuild with this number.
 func rebuildLine(c *command.CLI, verb, name string, number int64) []string {
 	return []string{"semel", "rebuild", verb, fmt.Sprint(number), "--config", c.Config, "--consumer", name}
 }
@@ -212,7 +212,7 @@ func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, er
 		}
 	} else {
 		far := rebuilt(r.Progress)
-		if is == generations.Dropped { // with its position
+		if is == generations.Dropped { // the drop also removes the position of the rebuild
 			far = replay.Sum(r.Progress.Counts)
 		}
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
@@ -225,6 +225,3 @@ func rebuildResult(c *command.CLI, run *rebuild.Runner, is generations.State, er
 	}
 	return command.Failed(err)
 }
-
-// What an operator asks of a consumer that works in generations is asked of the one that is
-// active: what stands in the one before is no longer worked on.

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ReplayView is a replay in the output.
+// ReplayView shows a replay.
 type ReplayView struct {
 	Store      string               `json:"store"`
 	Number     int64                `json:"number"`
@@ -40,14 +40,14 @@ type ReplayView struct {
 	Progress   admin.ReplayProgress `json:"progress"`
 }
 
-// ViewOfReplay returns the view of a stored replay.
+// ViewOfReplay returns the view of a recorded replay. store is the name of the store.
 func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 	effects := effectsWord(r.Effects)
 	return ReplayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
 }
 
-// state returns the state of the replay, and whether a process runs it.
+// state returns the state of the replay. If a replay has not ended and no process runs it, the text says so.
 func (v ReplayView) state() string {
 	if !v.State.Ended() && !v.Run {
 		return string(v.State) + ", but no process runs it"
@@ -55,7 +55,7 @@ func (v ReplayView) state() string {
 	return string(v.State)
 }
 
-// nouns are the names of the kinds, which are also the names of the command groups.
+// nouns maps kinds of replays to their names in texts. The command groups have the same names.
 var nouns = map[admin.ReplayKind]string{admin.ReplayAgain: "replay", admin.ReplayRebuild: "rebuild"}
 
 func replayStatus(c *command.CLI, kind admin.ReplayKind) *cobra.Command {
@@ -172,7 +172,7 @@ func stopReplay(ctx context.Context, c *command.CLI, s *assembly.Store, number i
 	return command.Failed(err)
 }
 
-// planView is the plan of a replay in the output.
+// planView shows the plan of a replay.
 type planView struct {
 	Consumer string              `json:"consumer"`
 	Effects  string              `json:"effects"`
@@ -219,12 +219,10 @@ func effectsWord(real bool) string {
 	return "none"
 }
 
-// everySoOften is the time between two reports on stderr about the progress of a replay, if no
-// progress line is shown.
+// everySoOften is the interval of progress reports on standard error if there is no live line.
 const everySoOften = 10 * time.Second
 
-// printReading returns a function that prints from time to time how much of the source a prediction
-// has read.
+// printReading returns a function that prints, at intervals, how much of the source the prediction has read.
 func (r *replayRun) printReading(s *replay.Source) func(admin.ReplayCounts) {
 	last := time.Now()
 	return func(c admin.ReplayCounts) {
@@ -236,17 +234,17 @@ func (r *replayRun) printReading(s *replay.Source) func(admin.ReplayCounts) {
 	}
 }
 
-// shownReplay is a replay in the progress line.
+// shownReplay is a replay as shown on the live line.
 type shownReplay struct {
 	assembly.Consumer
 	source *replay.Source
 }
 
-// Source returns how much of the source is done.
+// Source returns the completed part of the source as text.
 func (s shownReplay) Source() string { return fmt.Sprintf("%.0f %% done", 100*s.source.Part()) }
 
-// watch shows the progress of the replay: in a progress line on a terminal, otherwise from time to
-// time on stderr.
+// watch shows the progress of the replay: on a live line of the terminal or, without a terminal, at
+// intervals on standard error.
 func (r *replayRun) watch(c assembly.Consumer) {
 	if r.ErrTerminal {
 		r.live = running.NewLive(r.Raw.Err)
@@ -264,18 +262,19 @@ func (r *replayRun) watch(c assembly.Consumer) {
 	}
 }
 
-// endView is the result of a replay in the output.
+// endView shows the result of a replay.
 type endView struct {
 	Number     int64               `json:"number"`
 	State      admin.ReplayState   `json:"state"`
 	Counts     admin.ReplayCounts  `json:"counts"`
 	Prediction *admin.ReplayCounts `json:"predicted,omitempty"`
-	// Inbox counts the inbox rows that this process worked on meanwhile; nil if there were none.
+	// Inbox has the counts of inbox rows that this process has processed during the replay; nil if there
+	// were none.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }
 
-// end prints the result of the replay beside the prediction.
+// end prints the result of the replay next to the prediction.
 func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
 	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
@@ -308,7 +307,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 	return err
 }
 
-// stoppedBy returns who stopped the replay; empty if nobody did.
+// stoppedBy returns an error that says who stopped the replay and why, or nil if nobody stopped the replay.
 func (r *replayRun) stoppedBy(state admin.ReplayState, err error) error {
 	if state != admin.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
 		return nil

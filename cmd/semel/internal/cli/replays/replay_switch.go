@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// switching has the flags of a switch or a drop.
+// switching has the flags of the commands `rebuild switch` and `rebuild drop`.
 type switching struct {
 	who, why       string
 	catchUp, fence time.Duration
@@ -58,7 +58,7 @@ this is unknown; 4 the new generation has parked messages (--allow-parked).`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
-// oneReplay returns a usage error unless there is one argument, the number of a rebuild.
+// oneReplay returns a usage error unless there is exactly one argument, the number of a rebuild.
 func oneReplay(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return command.UsageError("give one number of a rebuild; semel rebuild status shows them")
@@ -74,7 +74,7 @@ func replayNumber(arg string) (int64, error) {
 	return number, nil
 }
 
-// rebuiltOf is the rebuild of a consumer, and the store that has it.
+// rebuiltOf is a recorded rebuild with its consumer and its store.
 type rebuiltOf struct {
 	consumer *policy.Consumer
 	replay   admin.Replay
@@ -85,7 +85,7 @@ type rebuiltOf struct {
 	far rebuild.Far
 }
 
-// ofRebuild calls a function with the rebuild of a number.
+// ofRebuild calls do with the rebuild whose number is arg.
 func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do func(context.Context, *command.CLI, *rebuiltOf, *switching) error) error {
 	number, err := replayNumber(arg)
 	if err != nil {
@@ -131,7 +131,8 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 	return do(ctx, c, one, w)
 }
 
-// openRebuilt opens the store of --consumer, or the only store.
+// openRebuilt opens the store of the consumer in --consumer. Without --consumer, openRebuilt opens the only
+// store of the policy.
 func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assembly.Assembly, error) {
 	of := p.Consumer(c.Consumer)
 	switch {
@@ -145,7 +146,7 @@ func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assemb
 	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
-// switched is the output of a switch.
+// switched is the JSON output of a switch.
 type switched struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
@@ -179,20 +180,20 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 	return command.Failed(err)
 }
 
-// couldSwitch is the output of a dry run of a switch.
+// couldSwitch is the JSON output of a dry run of a switch.
 type couldSwitch struct {
 	switched
-	// State is the state of the replay. Run reports whether a process runs it.
+	// State is the state of the rebuild. Run reports whether a process runs the rebuild.
 	State admin.ReplayState `json:"state"`
 	Run   bool              `json:"run"`
-	// SettledPercent is how much of the source the rebuild has settled. Left is how much is left:
-	// records of topics, or bytes of a file.
+	// SettledPercent is the settled part of the source. Left is the number of records of topics, or bytes of
+	// a file, that are not settled.
 	SettledPercent float64              `json:"settled_percent"`
 	Left           int64                `json:"left"`
 	Progress       admin.ReplayProgress `json:"progress"`
 }
 
-// wouldSwitch prints how far a rebuild is.
+// wouldSwitch prints the progress of a rebuild.
 func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
 	ends, err := of.far.Ends(ctx)
 	if err != nil {
@@ -247,7 +248,7 @@ continues. Rows of your own tables stay: delete them yourself.`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
-// dropped is the output of a drop.
+// dropped is the JSON output of `rebuild drop`.
 type dropped struct {
 	Number     int64  `json:"number"`
 	Consumer   string `json:"consumer"`

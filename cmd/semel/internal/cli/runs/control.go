@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// noLimit is the argument that removes a limit.
+// noLimit is the argument of the command limit that removes the limit.
 const noLimit = "off"
 
 func pauseCommand(c *command.CLI) *cobra.Command {
@@ -61,10 +61,10 @@ limited.`,
 	return controlFlags(c, cmd, w, 1)
 }
 
-// mostPerSecond is the highest limit.
+// mostPerSecond is the highest possible limit.
 const mostPerSecond = 1_000_000
 
-// perSecond parses a limit; 0 means no limit.
+// perSecond parses the argument of the command limit. The result 0 means no limit.
 func perSecond(arg string) (int, error) {
 	if arg == noLimit {
 		return 0, nil
@@ -76,8 +76,8 @@ func perSecond(arg string) (int, error) {
 	return n, nil
 }
 
-// controlFlags adds the flags that the commands pause, resume and limit share. The last arguments
-// of the command, as many as others, are not names of consumers: 0, or 1 for a limit.
+// controlFlags adds the flags of the commands pause, resume and limit. others is the number of arguments
+// after the names of consumers: 1 for limit, 0 for the other commands.
 func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others int) *cobra.Command {
 	var store string
 	var everyone bool
@@ -122,21 +122,22 @@ func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others in
 	return c.WithConfig(cmd)
 }
 
-// withControlStore adds the flags that choose the store of the consumers.
+// withControlStore adds the flags that choose the stores of the consumers.
 func withControlStore(c *command.CLI, cmd *cobra.Command, store *string) *cobra.Command {
 	command.StoreFlag(cmd, store)
 	command.RefuseEmpty(cmd, "store", "consumer")
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-// controlled is a consumer and its store.
+// controlled is a consumer together with its store.
 type controlled struct {
 	store *assembly.Store
 	name  string
 }
 
-// withControlled calls work with the consumers of these names. Without names it calls work with all
-// consumers of the policy and, if strangers is set, with the consumers that only the stores know.
+// withControlled calls work with the named consumers. Without names, withControlled calls work with all
+// consumers of the policy. With strangers set, withControlled adds consumers that the policy does not have
+// but a store knows.
 func withControlled(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlled) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -185,7 +186,7 @@ func withControlled(ctx context.Context, c *command.CLI, wanted []string, store 
 	return work(all)
 }
 
-// wish carries out an operator's change and prints the result for each consumer.
+// wish executes a command for the consumers and prints the result for each consumer.
 func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled) error {
 	done := []operate.Controlled{}
 	bad, changed := 0, false
@@ -224,7 +225,7 @@ func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled)
 	return nil
 }
 
-// wishLine returns the result of a change for one consumer.
+// wishLine returns the printed result of a command for one consumer.
 func wishLine(w operate.Wish, d operate.Controlled) string {
 	line := legible.Printable(d.Consumer) + ": "
 	switch d.Result {
@@ -238,7 +239,7 @@ func wishLine(w operate.Wish, d operate.Controlled) string {
 	return line + wished(w)
 }
 
-// unchanged returns the text for a consumer that has no limit, or no pause, to remove.
+// unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
 func unchanged(w operate.Wish) string {
 	if w.Verb == operate.Limit {
 		return "has no limit"
@@ -246,7 +247,7 @@ func unchanged(w operate.Wish) string {
 	return "is not paused"
 }
 
-// wished returns the text for the new state of a consumer.
+// wished returns the text for the new state of a consumer after the command.
 func wished(w operate.Wish) string {
 	switch {
 	case w.Verb == operate.Pause:

@@ -42,18 +42,19 @@ of the policy key listen runs them. Other processes are not known.`,
 	return withControlStore(c, cmd, &store)
 }
 
-// consumerView is a consumer with its controls.
+// consumerView shows a consumer and its controls.
 type consumerView struct {
 	operate.ControlView
-	// Run is ready or not ready, as the run at the policy's address says; empty if that is unknown.
+	// Run is "ready" or "not ready", as the running process reports. Run is empty if no process reports the
+	// consumer.
 	Run string `json:"run,omitempty"`
 }
 
-// whatRuns returns the consumers of the process that serves the policy's address; nil if the
-// process does not answer.
+// whatRuns returns the health of the consumers that a running process reports at the policy's address.
+// whatRuns returns nil if no process responds.
 func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metrics.ConsumerHealth {
 	p, _, err := c.LoadFor(store)
-	if err != nil || p.Listen.Address == "" { // who needs the policy says what is wrong with it
+	if err != nil || p.Listen.Address == "" { // another command reports the faults of a policy
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -66,7 +67,7 @@ func whatRuns(ctx context.Context, c *command.CLI, store string) map[string]metr
 	return h.Consumers
 }
 
-// listControls prints the controls of each consumer, and whether the consumer runs.
+// listControls prints the controls of each consumer, and whether a process runs the consumer.
 func listControls(ctx context.Context, c *command.CLI, all []controlled, runs map[string]metrics.ConsumerHealth, l *command.Listing) error {
 	views := []consumerView{}
 	for _, one := range all {
@@ -135,8 +136,8 @@ func controlLimit(v operate.ControlView) string {
 	return fmt.Sprint(v.PerSecond)
 }
 
-// standing returns the order that is in force: of the pause, or else of the limit; nil if there is
-// none.
+// standing returns the command that paused the consumer. If the consumer is not paused, standing returns the
+// command that set the limit, or nil.
 func standing(v operate.ControlView) *operate.OrderView {
 	switch {
 	case v.Paused:

@@ -47,8 +47,8 @@ did not show, or the demo failed.`,
 	return cmd
 }
 
-// demoConsumeCommand returns the command that the demonstration starts as the process of a
-// consumer.
+// demoConsumeCommand returns the hidden command with which the demo starts a consumer in a process of its
+// own.
 func demoConsumeCommand(c *command.CLI) *cobra.Command {
 	return &cobra.Command{
 		Use:    "consume NAME DATABASE",
@@ -56,7 +56,8 @@ func demoConsumeCommand(c *command.CLI) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// A terminal interrupts the whole group; who started this process ends it.
+			// A terminal sends an interrupt to all processes. Ignore it here: the parent process ends this
+			// process.
 			ctx := context.WithoutCancel(cmd.Context())
 			return command.Failed(demo.Consume(ctx, args[0], args[1], c.In, c.Raw.Out))
 		},
@@ -78,7 +79,7 @@ func runDemo(ctx context.Context, c *command.CLI, seed uint64, keep string) (err
 	}
 	report, err := demo.Run(ctx, o)
 	if o.Terminal != nil {
-		fmt.Fprintln(o.Terminal) // between the progress and what follows
+		fmt.Fprintln(o.Terminal) // an empty line after the progress bar
 	}
 	if err != nil {
 		return command.Failed(err)
@@ -106,7 +107,8 @@ func printDemo(c *command.CLI, r demo.Report) error {
 	return command.Failed(err)
 }
 
-// demoFolder returns where the databases go and what to call at the end.
+// demoFolder returns the folder for the databases, and a function that removes the folder at the end. A
+// folder that the user named is not removed.
 func demoFolder(keep string) (folder string, remove func() error, err error) {
 	if keep != "" {
 		return keep, func() error { return nil }, os.MkdirAll(keep, 0o755)
@@ -115,7 +117,7 @@ func demoFolder(keep string) (folder string, remove func() error, err error) {
 	return folder, func() error { return os.RemoveAll(folder) }, err
 }
 
-// demoProcess starts this program again, under the name by which it was started.
+// demoProcess returns the command that starts this program again, with the same program name.
 func demoProcess(ctx context.Context, name, path string) *exec.Cmd {
 	program, err := os.Executable()
 	cmd := exec.CommandContext(ctx, program, "demo", "consume", name, path)

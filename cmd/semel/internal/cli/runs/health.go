@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serve opens the address of metrics and health, before anything is read; nil where the
-// policy has none.
+// serve starts the HTTP server for metrics and health before any message is read. serve returns nil if the
+// policy has no address.
 func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tracing.Tracer) (*metrics.Server, error) {
 	l := e.policy.Listen
 	if l.Address == "" {
@@ -53,8 +53,8 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tra
 	return served, nil
 }
 
-// warn logs the policy's warnings. warn also warns if alerts are set although the run serves no
-// metrics.
+// warn logs the policy's warnings. If consumers have alerts although the run serves no metrics, warn logs
+// the names of these consumers.
 func warn(p *policy.Policy, o assembly.Options) {
 	for _, w := range p.Warnings {
 		o.Logger.Warn(w.String())
@@ -70,7 +70,7 @@ func warn(p *policy.Policy, o assembly.Options) {
 	}
 }
 
-// secure returns the files for HTTPS; nil if the policy has none.
+// secure returns the files for HTTPS, or nil if the policy names none.
 func secure(l policy.Listen) *metrics.TLS {
 	if l.TLS == nil {
 		return nil
@@ -78,7 +78,7 @@ func secure(l policy.Listen) *metrics.TLS {
 	return &metrics.TLS{Certificate: l.TLS.Certificate, Key: l.TLS.Key, Clients: l.TLS.Clients}
 }
 
-// asMetrics returns the consumers in the form that the metrics server needs.
+// asMetrics converts consumers to the type that the metrics server needs.
 func asMetrics(consumers map[string]*assembly.Runner) map[string]metrics.Consumer {
 	all := map[string]metrics.Consumer{}
 	for name, c := range consumers {
@@ -160,10 +160,10 @@ func state(ok bool, reason string) string {
 	return text
 }
 
-// mostHealth is the maximum number of bytes that are read of an answer.
+// mostHealth is the maximum number of bytes that are read from a health response.
 const mostHealth = 1 << 20
 
-// ask returns the health that the process at the address reports.
+// ask returns the health that the process at the policy's address reports.
 func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
 	var h metrics.Health
 	response, err := call(ctx, l, http.MethodGet, path)
@@ -186,9 +186,8 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	return h, nil
 }
 
-// listening returns the address at which the policy's process listens. timeout must be positive. If
-// the policy has no address, the error ends with otherwise, which says the consequence and what to
-// do.
+// listening returns the policy's address for metrics and health. If the policy has none, listening returns
+// an error that ends with otherwise, a text about the consequence and the remedy. timeout must be positive.
 func listening(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
 	if timeout <= 0 {
 		return l, command.UsageError("--timeout %v: give a positive duration, as 1s", timeout)
@@ -203,7 +202,7 @@ func listening(c *command.CLI, timeout time.Duration, otherwise string) (l polic
 	return p.Listen, nil
 }
 
-// call sends a request to the process that serves the address.
+// call sends a request to the process at the policy's address.
 func call(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error) {
 	scheme, transport := "http", &http.Transport{DisableKeepAlives: true}
 	if files := secure(l); files != nil {
@@ -235,7 +234,8 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 	return response, nil
 }
 
-// dialled is where to ask a run on this machine that listens on every interface.
+// dialled returns the address to connect to. A process that listens on all interfaces is reached at the
+// loopback address.
 func dialled(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip, wrong := netip.ParseAddr(host); err == nil && wrong == nil && ip.IsUnspecified() {
@@ -248,8 +248,8 @@ func dialled(address string) string {
 	return address
 }
 
-// trace starts the export of the consumers' spans to the policy's collector; nil if the policy has
-// none.
+// trace starts to export spans to the policy's collector. trace returns nil if the policy names no
+// collector.
 func (e *execution) trace(ctx context.Context, a *assembly.Assembly) (*tracing.Tracer, error) {
 	t := e.policy.Traces
 	if t.OTLP == "" {

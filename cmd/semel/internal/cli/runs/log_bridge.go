@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// logBridge copies lines of the standard library's log package, which libraries write, to the log
-// of the command.
+// logBridge writes lines of the standard library's log package to the log of the command. Some libraries use
+// that package.
 type logBridge struct{ log *slog.Logger }
 
-// unsolicited begins a line of net/http that quotes what a server sent.
+// unsolicited starts a line in which net/http quotes bytes that a server sent.
 const unsolicited = "Unsolicited response received on idle HTTP channel"
 
 func redirectLog(l *slog.Logger) {
@@ -20,7 +20,8 @@ func redirectLog(l *slog.Logger) {
 	log.SetOutput(logBridge{l})
 }
 
-// Write implements io.Writer. Write does not log what an endpoint answered.
+// Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text
+// instead.
 func (o logBridge) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte(unsolicited)) {
 		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")

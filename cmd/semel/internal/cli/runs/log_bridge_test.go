@@ -36,7 +36,7 @@ func TestNothingOfAnAnswerIsInTheLog(t *testing.T) {
 	})
 }
 
-// lines are told one by one.
+// lines sends each written line to a channel.
 type lines chan<- string
 
 func (l lines) Write(p []byte) (int, error) {

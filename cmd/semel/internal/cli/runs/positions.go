@@ -18,7 +18,7 @@ func positionsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("positions", "Compare and reset positions after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
 }
 
-// grouped is a consumer with a consumer group, and the positions of its partitions.
+// grouped is a consumer with a consumer group, together with the positions of its partitions.
 type grouped struct {
 	consumer   *policy.Consumer
 	recovery   *kafka.Recovery
@@ -113,7 +113,7 @@ Exit code 0:
 	return c.WithConfig(cmd)
 }
 
-// oneConsumer stores the argument, the name of at most one consumer, in c.Consumer.
+// oneConsumer stores the optional argument, the name of a consumer, in c.Consumer.
 func oneConsumer(c *command.CLI) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -128,7 +128,8 @@ func oneConsumer(c *command.CLI) cobra.PositionalArgs {
 	}
 }
 
-// plan prints the partitions to stdout, and the commands that correct their offsets to stderr.
+// plan prints the partitions to standard output. To standard error, plan prints the commands that correct
+// the offsets.
 func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) error {
 	views, total, ahead, byPerson, missing := []operate.PositionView{}, 0, 0, 0, int64(0)
 	for _, g := range all {
@@ -169,7 +170,8 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 	return command.Found(fmt.Errorf("%s; %s", what, remedy(c, bare, ahead, byPerson)))
 }
 
-// remedy returns what to do about the partitions, some of which a person has set.
+// remedy returns what to do if ahead partitions are ahead of the store. A person set the offset of byPerson
+// of these partitions.
 func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {
@@ -181,7 +183,7 @@ func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	return fmt.Sprintf("stop the consumers, then: %s; of them %d set so by a person, or an older release: --ahead sets those back, too", line, byPerson)
 }
 
-// resetLine returns the command that sets consumer groups back.
+// resetLine returns the command line that resets consumer groups.
 func resetLine(c *command.CLI, bare *bareGroup) string {
 	words := []string{"semel", "consumers", "positions", "reset"}
 	if c.Consumer != "" {
@@ -219,14 +221,13 @@ func positionColumns(views []operate.PositionView, wide bool) []output.Column[op
 	}
 }
 
-// bareGroup has the flags that replace a policy's keys about a Kafka consumer, for Go programs that
-// have no policy.
+// bareGroup has flags that describe a Kafka consumer without a policy, for Go programs.
 type bareGroup struct {
 	store, group    string
 	brokers, topics []string
 }
 
-// add adds the flags.
+// add adds the flags to a command.
 func (b *bareGroup) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &b.store)
@@ -236,7 +237,7 @@ func (b *bareGroup) add(cmd *cobra.Command) {
 	command.RefuseEmpty(cmd, "store", "brokers", "topics", "group")
 }
 
-// load returns the policy, or with --store a policy made from the flags.
+// load returns the policy. If --store names a database, load returns a policy that is made from the flags.
 func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 	if !policy.IsPlace(b.store) {
 		if len(b.brokers) > 0 || len(b.topics) > 0 || b.group != "" {
@@ -255,8 +256,8 @@ func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 	return p, nil
 }
 
-// words returns the flags that choose the same consumer in another command. The address of the
-// database is omitted, because it may contain a password.
+// words returns the flags with which another command chooses the same consumer. The connection string is
+// left out, because it can contain a password.
 func (b *bareGroup) words() []string {
 	words := []string{"--store", "DATABASE"}
 	for _, broker := range b.brokers {

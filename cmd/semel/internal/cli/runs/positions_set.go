@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// setting has the flags of a command that sets positions.
+// setting has the flags of the commands reset and accept.
 type setting struct {
 	operate.Setting
 	bare           bareGroup
@@ -72,11 +72,11 @@ skip them.`,
 	})
 }
 
-// setPositions sets the positions consumer by consumer, and prints the result for each partition.
+// setPositions sets the positions of each consumer and prints the result for each partition.
 func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all []grouped, s *setting) error {
 	done := []operate.PositionView{}
 	var stopped error
-	left := 0 // to a person
+	left := 0 // partitions that a person must decide about
 	for _, g := range all {
 		for _, v := range g.partitions {
 			if v.ByPerson() && !s.Ahead {
@@ -97,7 +97,7 @@ func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all
 	return concludePositions(c, done, left, stopped, s)
 }
 
-// setGroup writes an audit record, and sets the positions of one consumer group.
+// setGroup writes an audit record and then sets the positions of one consumer group.
 func setGroup(ctx context.Context, c *command.CLI, a *assembly.Assembly, g grouped, planned []operate.PositionView, s *setting) error {
 	what := operate.Record(planned)
 	if s.DryRun || what == "" {

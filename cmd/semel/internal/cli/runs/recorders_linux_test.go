@@ -9,7 +9,7 @@ import (
 )
 
 func TestARecorderFindsAtTheStartThatItCannotWrite(t *testing.T) {
-	// A folder in which nobody can write, also not root.
+	// Nobody can write in this folder, not even root.
 	err := recordings(&policy.Policy{Recorder: policy.Recorder{Folder: "/proc/self"}}, slog.New(slog.DiscardHandler)).check()
 	if err == nil || !strings.Contains(err.Error(), "recorder.folder: ") || !strings.Contains(err.Error(), "/proc/self") {
 		t.Error(err)

@@ -2,6 +2,6 @@
 
 package runs
 
-// onSignal does nothing, because this system has no signal for recordings; use semel consumers
-// record.
+// onSignal does nothing on this system, which has no signal SIGUSR1. Users can run `semel consumers record`
+// instead.
 func (r *recorders) onSignal() (stop func()) { return func() {} }

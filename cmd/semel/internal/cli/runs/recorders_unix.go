@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// onSignal writes recordings at each SIGUSR1, until the returned function is called.
+// onSignal writes recordings on each SIGUSR1 until the caller calls stop.
 func (r *recorders) onSignal() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)

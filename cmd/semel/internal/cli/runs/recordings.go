@@ -25,21 +25,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordingKind is the cause for which a recording was written. Names of files end with the kind.
-// Recordings are counted for each kind, so that many recordings on request do not displace a
-// recording of a broken law.
+// recordingKind is the cause of a recording. File names end with the kind. Old recordings are removed
+// separately for each kind, so that recordings that a person requested do not displace a recording of a
+// violated guarantee.
 type recordingKind string
 
-// The kinds.
+// The kinds of recordings.
 const (
 	ofPerson recordingKind = ".recording"
 	ofLaw    recordingKind = "-law.recording"
 )
 
 const (
-	// mostKept is the number of recordings that are kept for each consumer and kind.
+	// mostKept is the maximum number of stored recordings for each consumer and kind.
 	mostKept = 10
-	// stampForm is the format of the time in file names. Names sort by time.
+	// stampForm is the format of the time in file names. Sorting the names sorts recordings by time.
 	stampForm = "20060102T150405.000000Z"
 )
 
@@ -47,10 +47,9 @@ func (k recordingKind) file(consumer string, at time.Time) string {
 	return url.PathEscape(consumer) + "-" + at.UTC().Format(stampForm) + string(k)
 }
 
-// prune removes the oldest recordings of a consumer and kind that are more than mostKept. prune
-// never removes the recording that was just written, whatever the clock says. Of recordings about
-// broken laws it also keeps the first one, which shows how the fault began. Files that have other
-// names are left alone.
+// prune removes the oldest recordings of a consumer and kind if there are more than mostKept. The recording
+// that was just written stays, even if the clock was set back. For violated guarantees, the first recording
+// stays too, because it shows how the fault started. prune does not touch files with other names.
 func (k recordingKind) prune(folder, consumer, written string) error {
 	all, err := os.ReadDir(folder)
 	if err != nil {
@@ -70,15 +69,14 @@ func (k recordingKind) prune(folder, consumer, written string) error {
 	}
 	var failed []error
 	for _, name := range names[:max(0, len(names)-k.others())] {
-		if err := os.Remove(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) { // another process may prune, too
+		if err := os.Remove(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) { // another process may have removed the file already
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// others is the number of recordings that are kept besides the one that was just written, and for
-// laws besides the first one.
+// others is the number of stored recordings besides those that prune always keeps.
 func (k recordingKind) others() int {
 	if k == ofLaw {
 		return mostKept - 2
@@ -134,7 +132,7 @@ func printRecorded(c *command.CLI, answer metrics.Recorded) error {
 	return nil
 }
 
-// askToRecord asks the process that serves the address to write its recordings.
+// askToRecord asks the process at the policy's address to write its recordings.
 func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded, err error) {
 	response, err := call(ctx, l, http.MethodPost, metrics.PathRecord)
 	if err != nil {
@@ -153,7 +151,7 @@ func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded,
 	return answer, nil
 }
 
-// recorders are the flight recorders of a run's consumers.
+// recorders has the flight recorders of a run's consumers.
 type recorders struct {
 	policy policy.Recorder
 	fault  func(path, reason, remedy string) shape.Fault
@@ -169,7 +167,7 @@ func recordings(p *policy.Policy, log *slog.Logger) *recorders {
 	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
 }
 
-// check returns an error if recordings could not be written, before anything is read from a source.
+// check returns an error if recordings cannot be written. A run calls check before it reads from a source.
 func (r *recorders) check() error {
 	if r.policy.Folder == "" {
 		return nil
@@ -187,7 +185,8 @@ func (r *recorders) check() error {
 	return nil
 }
 
-// of returns the function that returns a consumer's recorder; nil if nothing is recorded.
+// of returns a function that returns the recorder of a consumer. of returns nil if the policy disables
+// recordings.
 func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
@@ -213,7 +212,8 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// write writes the recording of every consumer to a file of its own.
+// write writes a recording of each consumer and returns the file names. why is the reason, which the
+// recordings contain.
 func (r *recorders) write(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded
@@ -232,10 +232,10 @@ func (r *recorders) write(why string) (files []string, err error) {
 	return files, err
 }
 
-// writeOne writes a recording to a new file, and then removes old recordings of the same kind.
+// writeOne writes one recording, and then removes old recordings of the same kind.
 func (r *recorders) writeOne(name, why string, of recordingKind) (string, error) {
 	file := filepath.Join(r.policy.Folder, of.file(name, r.now()))
-	if whole, err := filepath.Abs(file); err == nil { // who reads the log may be elsewhere
+	if whole, err := filepath.Abs(file); err == nil { // the reader of the log may work in another folder, so log the absolute path
 		file = whole
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -260,7 +260,7 @@ func (r *recorders) logWritten(file string, err error) {
 	r.log.Warn("a recording is written", "file", file)
 }
 
-// signalled writes the recordings that a signal asked for, and logs the files.
+// signalled writes the recordings after a signal and logs the file names.
 func (r *recorders) signalled() {
 	files, err := r.write("a signal asked for it")
 	for _, file := range files {

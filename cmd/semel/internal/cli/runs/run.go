@@ -1,5 +1,4 @@
-// Package runs has the commands that run consumers, watch and control the runs, and set their
-// positions.
+// Package runs has the commands that run consumers, show and control running consumers, and set positions.
 package runs
 
 import (
@@ -25,7 +24,7 @@ func Commands(c *command.CLI) []*cobra.Command {
 	}
 }
 
-// ConsumerCommands returns the commands of this package below semel consumers.
+// ConsumerCommands returns the commands of this package that are subcommands of `semel consumers`.
 func ConsumerCommands(c *command.CLI) []*cobra.Command {
 	return []*cobra.Command{consumersList(c), pauseCommand(c), resumeCommand(c), limitCommand(c), positionsCommand(c), recordCommand(c)}
 }
@@ -61,7 +60,7 @@ SIGHUP works as SIGTERM, unless the process was started with nohup.`,
 			}
 			who, err := command.OperatorName("")
 			if err != nil {
-				who = "semel run" // nobody has to say who a service is
+				who = "semel run" // a service does not have to give a name
 			}
 			return run(cmd.Context(), c, p, migrate, assembly.Options{Who: who, Consumer: c.Consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
 		},
@@ -72,19 +71,19 @@ SIGHUP works as SIGTERM, unless the process was started with nohup.`,
 	return c.WithConfig(c.WithConsumer(cmd, "run only this consumer"))
 }
 
-// execution is one run.
+// execution is one execution of `semel run`.
 type execution struct {
 	*command.CLI
 	policy  *policy.Policy
 	migrate bool
 	options assembly.Options
-	live    *running.Live // nil where nobody watches
+	live    *running.Live // nil if standard error is not a terminal
 	aside   running.Aside
-	// summedUp: the log omits what the summary contains.
+	// summedUp makes the log leave out what the summary shows.
 	summedUp bool
 }
 
-// run assembles the consumers, runs them and prints the summary.
+// run creates the consumers, runs them and prints the summary.
 func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o assembly.Options) error {
 	e := &execution{CLI: c, policy: p, migrate: migrate, options: o}
 	stderr, closeLive := c.Err, func() {}
@@ -114,8 +113,8 @@ func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o 
 	return err
 }
 
-// print prints the summary and, without --json, the parked and dead-lettered messages with their
-// reasons and commands.
+// print prints the summary. Without --json, print adds the parked and dead-lettered messages, with reasons
+// and commands.
 func (e *execution) print(s running.Summary) error {
 	if e.JSON {
 		return e.WriteJSON(s)
@@ -132,7 +131,7 @@ func (e *execution) print(s running.Summary) error {
 	}))
 }
 
-// consume returns no summary when the consumers could not start.
+// consume runs the consumers and returns the summary. If no consumer could start, the summary is empty.
 func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	p, o := e.policy, e.options
 	warn(p, o)
@@ -167,7 +166,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
-		if !e.summedUp { // a person at a terminal has the documentation
+		if !e.summedUp { // the documentation explains this to a person at a terminal
 			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer
@@ -193,11 +192,11 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	return summary, command.Failed(err)
 }
 
-// startsAtOnce is the time after which a start logs what it waits for.
+// startsAtOnce is the time after which a slow start is logged.
 const startsAtOnce = 3 * time.Second
 
-// start prepares stores and sources. A stop during start is no failure, because nothing was
-// fetched.
+// start prepares the stores and sources and creates the consumers. If ctx ends meanwhile, start returns no
+// error, because no message was fetched.
 func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
 	waits := time.AfterFunc(startsAtOnce, func() {
 		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")
@@ -215,8 +214,8 @@ func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Lo
 	return consumers, err
 }
 
-// logStopping logs that ctx has ended. The returned function waits until the line is written,
-// so that it appears above the summary.
+// logStopping logs a line when ctx ends. The caller must call the returned function before it prints the
+// summary; the function waits until the line is written.
 func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -227,7 +226,7 @@ func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func
 		log.Info("stopping: messages in flight are finished first; a second SIGINT or SIGTERM ends the process at once")
 	})
 	return func() {
-		if !stop() { // it has begun
+		if !stop() { // the function is already running
 			<-said
 		}
 	}

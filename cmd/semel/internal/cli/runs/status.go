@@ -53,21 +53,22 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 	return withControlStore(c, cmd, &place)
 }
 
-// need is something that a person has to do.
+// need is a problem that a person must solve.
 type need struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
-	// What is parked, dead, due, gap, paused, not running, not ready, no run or not readable.
+	// What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`
-	// Since is the time of the oldest such message or state; zero if unknown.
+	// Since is the time at which the problem started, or the receive time of the oldest message; zero if
+	// unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Next is the next command to run.
+	// Next is the command that the person should run next.
 	Next string `json:"next"`
 }
 
-// status prints everything that needs a person.
+// status prints all problems that need a person.
 func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	l := w.look(ctx)
 	needs := w.needs(l)
@@ -97,12 +98,12 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// needs returns the needs that a look of semel top shows: stores and processes that do not answer,
-// and consumers that are paused, not running or not ready.
+// needs returns the problems that a look at the stores and the process shows: stores and processes that do
+// not respond, and consumers that are paused, not running or not ready.
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
-		needs[i].Next = w.next(map[bool]string{true: "top", false: "check"}[policy.IsPlace(w.place)]) // check needs a policy
+		needs[i].Next = w.next(map[bool]string{true: "top", false: "check"}[policy.IsPlace(w.place)]) // the command check needs a policy
 	}
 	if l.noRun != "" {
 		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.next("run")})
@@ -129,8 +130,8 @@ func (w *watching) saysNotRunning(l *topLook, v topView) bool {
 	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil
 }
 
-// stored returns the needs that a store contains: messages by consumer, state and reason, and gaps
-// by consumer.
+// stored returns the problems that the store has recorded: parked and dead-lettered messages by consumer,
+// state and reason, and gaps by consumer.
 func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
@@ -157,7 +158,8 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	return needs, nil
 }
 
-// merged combines a need with another one that has the same command.
+// merged adds n to needs. If an earlier need has the same store and the same next command, merged combines
+// both.
 func merged(needs []need, n need) []need {
 	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {
@@ -170,8 +172,8 @@ func merged(needs []need, n need) []need {
 	return needs
 }
 
-// next returns a command of semel for the same policy or database. The address of a database is
-// omitted, because it may contain a password.
+// next returns a semel command for the same policy or database. A connection string is left out, because it
+// can contain a password.
 func (w *watching) next(words ...string) string {
 	words = append([]string{"semel"}, words...)
 	if policy.IsPlace(w.place) {
@@ -202,7 +204,7 @@ func (w *watching) printNeeds(now time.Time, needs []need) error {
 	return nil
 }
 
-// line describes the need.
+// line describes the problem.
 func (n need) line(now time.Time) string {
 	what := n.What
 	if n.Count > 0 {

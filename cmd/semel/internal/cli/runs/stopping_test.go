@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// slowLog takes a second to write a line.
+// slowLog needs one second to write a line.
 type slowLog struct {
 	slog.Handler
 	lines int

@@ -39,7 +39,7 @@ error.`,
 			if err != nil {
 				return err
 			}
-			a, err := c.Open(p, store, false) // one that is down keeps nobody from the others, and from the run
+			a, err := c.Open(p, store, false) // a store that is down must not hide the other stores
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ error.`,
 			if once || c.JSON || !c.OutTerminal || !keyboard(c.In) {
 				return w.once(cmd.Context())
 			}
-			return w.live(cmd.Context(), every) // q ends it, so there have to be keys
+			return w.live(cmd.Context(), every) // keys are needed, because q ends the command
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "refresh interval")
@@ -64,14 +64,14 @@ func storesOf(a *assembly.Assembly) []topStore {
 	return all
 }
 
-// checkedStore is a store that, if it cannot be read, says what to do.
+// checkedStore is a store that can explain why it is not readable.
 type checkedStore struct {
 	*assembly.Store
 	of *assembly.Assembly
 }
 
-// Unfit returns why the store cannot be read and what to do; nil if that is unknown. After a
-// timeout Unfit does not ask the store again.
+// Unfit returns why the store is not readable and a remedy, or nil if the cause is unknown. After a timeout,
+// Unfit does not query the store again.
 func (s checkedStore) Unfit(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return s.Failed(err)
@@ -79,19 +79,18 @@ func (s checkedStore) Unfit(ctx context.Context, err error) error {
 	return s.of.CheckStore(ctx, s.Store)
 }
 
-// leaveWithin is the timeout for closing stores that were only read.
+// leaveWithin is the maximum time for closing stores that the command only read.
 const leaveWithin = 200 * time.Millisecond
 
-// leave closes stores that were only read, and waits at most leaveWithin: a user who has left the
-// screen does not wait for a store that does not answer. The connections of such a store end with
-// the process.
+// leave closes stores that the command only read, and waits at most leaveWithin. A user who quits must not
+// wait for a store that does not respond. The connections of such a store close when the process ends.
 func leave(a io.Closer) {
 	var closing worker.Group
-	closing.Go(func() { _ = a.Close() }) // nothing was written
+	closing.Go(func() { _ = a.Close() }) // the error does not matter, because nothing was written
 	closing.WaitFor(leaveWithin)
 }
 
-// watching is the state of semel top, which shows the consumers again and again.
+// watching is the state of `semel top`, which shows the consumers at intervals.
 type watching struct {
 	*command.CLI
 	// place is the value of --store.
@@ -100,13 +99,13 @@ type watching struct {
 	stores []topStore
 	now    func() time.Time
 	call   caller
-	last   seen // the look before
+	last   seen // the previous look
 }
 
-// errNoStore is the error of semel top --once if no store could be read.
+// errNoStore is the error of `semel top --once` if no store was readable.
 var errNoStore = errors.New("no store could be read")
 
-// once prints one look.
+// once prints the state of the consumers once.
 func (w *watching) once(ctx context.Context) error {
 	l := w.look(ctx)
 	var err error
@@ -126,7 +125,7 @@ func (w *watching) once(ctx context.Context) error {
 	return command.Failed(err)
 }
 
-// live shows the consumers again and again, until a key or ctx ends it.
+// live shows the consumers at intervals until the user presses q or ctx ends.
 func (w *watching) live(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.Raw)
 	if err != nil {
@@ -136,8 +135,8 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 	return w.show(ctx, screen, every)
 }
 
-// show shows the consumers on a screen. Keys are handled at once, also while a store or a process
-// does not answer.
+// show shows the consumers on a screen. Keys work immediately, even while a store or the process does not
+// respond.
 func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)
@@ -164,7 +163,7 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	}
 }
 
-// looks reads the consumers in intervals, until ctx ends.
+// looks reads the state of the consumers at intervals until ctx ends.
 func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
 	for {
 		select {
@@ -178,13 +177,13 @@ func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *to
 	}
 }
 
-// sorting is what the user chose with keys.
+// sorting is what the user selected with keys.
 type sorting struct {
-	by  int // of the orders
-	top int // the first consumer that is shown
+	by  int // index in orders
+	top int // index of the first visible consumer
 }
 
-// The keys.
+// The names of keys.
 const (
 	keyUp    = "up"
 	keyDown  = "down"
@@ -193,7 +192,7 @@ const (
 	keyQuit  = "quit"
 )
 
-// press handles a key, and reports whether the key ends semel top.
+// press handles a key. press returns true for the key that ends `semel top`.
 func (s *sorting) press(key string, consumers int) (ends bool) {
 	switch key {
 	case keyQuit:
@@ -210,7 +209,7 @@ func (s *sorting) press(key string, consumers int) (ends bool) {
 	return false
 }
 
-// readKeys reads keys from a terminal in raw mode, until the terminal is closed.
+// readKeys reads keys from a terminal in raw mode until the terminal is closed.
 func readKeys(in io.Reader, keys chan<- string) {
 	defer close(keys)
 	b := make([]byte, 16)

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// topStore has the calls of a store that semel top needs. Each call has a timeout.
+// topStore has the methods of a store that `semel top` needs. Callers set a timeout for each call.
 type topStore interface {
 	admin.Controls
 	Name() string
@@ -32,61 +32,60 @@ type topStore interface {
 	Unfit(ctx context.Context, err error) error
 }
 
-// caller sends a request to the process that serves an address; see call.
+// caller sends a request to the process at the policy's address; see call.
 type caller func(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error)
 
-// topView is the state of a consumer at one moment. Unknown values are nil.
+// topView is the state of a consumer at one time. Unknown values are nil.
 type topView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
-	// State is running, paused, limited or not ready; empty where no run says it and nobody
-	// has paused it.
+	// State is running, paused, limited or not ready. State is empty if no process reports the consumer and
+	// no operator paused the consumer.
 	State string `json:"state"`
-	// PerSecond is the number of effects per second since the last look. Lag is the lag that the
-	// broker reports.
+	// PerSecond is the number of effects per second since the previous look. Effects is the total. Lag is
+	// the lag that the process reports.
 	PerSecond *float64 `json:"effects_per_second"`
 	Effects   *float64 `json:"effects"`
 	Lag       *float64 `json:"lag"`
-	// Waiting is the number of inbox rows that wait to be processed, and Aside the number of parked
-	// and dead-lettered rows; MoreWaiting and MoreAside report that there may be more. Oldest is
-	// the age of the oldest waiting row.
+	// Waiting is the number of inbox rows that wait to be processed. Aside is the number of parked and
+	// dead-lettered rows. MoreWaiting and MoreAside mean that the store stopped counting and there may be
+	// more rows. Oldest is the age of the oldest waiting row.
 	Waiting     int64   `json:"waiting"`
 	MoreWaiting bool    `json:"waiting_at_least"`
 	Aside       int64   `json:"parked"`
 	MoreAside   bool    `json:"parked_at_least"`
 	Oldest      float64 `json:"oldest_seconds"`
-	// Unread: the store could not be read, so the numbers of rows are unknown.
+	// Unread means that the store was not readable, so the numbers of rows are unknown.
 	Unread bool   `json:"unread"`
 	Error  string `json:"error,omitempty"`
-	// LastError is the last error in the consumer's process, whatever its consequence was.
+	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// since is the time of the pause. runs: the process reports this consumer.
+	// since is the time of the pause. runs means that the process reports this consumer.
 	since time.Time
 	runs  bool
 }
 
-// topLook is one look at all consumers.
+// topLook is the state of all consumers at one time.
 type topLook struct {
 	At        time.Time `json:"at"`
 	Consumers []topView `json:"consumers"`
-	// Notes say what could not be read. Failed is the number of stores that could not be read.
+	// Notes explain what was not readable. Failed is the number of stores that were not readable.
 	Notes  []string `json:"notes,omitempty"`
 	Failed int      `json:"-"`
-	// Asking: no store has answered yet.
+	// Asking means that no store has responded yet.
 	Asking bool `json:"-"`
-	// unreadable lists the stores that could not be read. noRun is why the process could not be
-	// asked.
+	// unreadable lists the stores that were not readable. noRun is why the process did not respond.
 	unreadable []need
 	noRun      string
 }
 
-// seen has the number of effects at the last look, from which rates are computed.
+// seen has the number of effects at the previous look. Rates are computed from the difference.
 type seen struct {
 	at      time.Time
 	effects map[string]float64
 }
 
-// look reads the stores and asks the process.
+// look reads the stores and asks the running process.
 func (w *watching) look(ctx context.Context) *topLook {
 	l := &topLook{At: w.now(), Consumers: []topView{}}
 	for _, s := range w.stores {
@@ -107,7 +106,7 @@ func (w *watching) look(ctx context.Context) *topLook {
 	return l
 }
 
-// unreadable returns why a store cannot be read and, if known, what to do.
+// unreadable returns why a store is not readable and, if known, a remedy.
 func unreadable(ctx context.Context, s topStore, err error) string {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -117,7 +116,7 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
-// unread returns the names of the policy's consumers of a store that cannot be read.
+// unread adds a view without numbers for each of the policy's consumers in a store that is not readable.
 func (w *watching) unread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
@@ -127,7 +126,7 @@ func (w *watching) unread(l *topLook, s topStore) {
 	}
 }
 
-// read reads a store.
+// read reads the state of the consumers from one store.
 func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -169,10 +168,10 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 	return nil
 }
 
-// lookWithin is the timeout for reading one store, or one process.
+// lookWithin is the timeout for reading a store or asking the process.
 const lookWithin = 5 * time.Second
 
-// askRun adds what the process reports about its consumers.
+// askRun adds the figures that the running process reports.
 func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -206,7 +205,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	return nil
 }
 
-// ready sets the consumer's health as the process reports it.
+// ready sets the state and the last error from the health that the process reports.
 func (v *topView) ready(h metrics.ConsumerHealth) {
 	v.LastError, v.runs = h.LastError, true
 	reason := operate.WithoutConsumer(v.Consumer, h.Reason)
@@ -231,7 +230,7 @@ func (w *watching) figures(ctx context.Context) (map[string]*dto.MetricFamily, e
 	return parser.TextToMetricFamilies(io.LimitReader(response.Body, mostFigures))
 }
 
-// mostFigures is the maximum number of bytes that are read of a process's metrics.
+// mostFigures is the maximum number of bytes that are read from a metrics response.
 const mostFigures = 16 << 20
 
 func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
@@ -244,7 +243,8 @@ func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
 	return h, err
 }
 
-// figureOf returns the sum of a metric's values for a consumer; nil if the metric has none.
+// figureOf returns the sum of a metric's values for a consumer, or nil if the metric has no value for the
+// consumer.
 func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	var sum float64
 	found := false
@@ -262,7 +262,7 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// orders are the orders by which the table can be sorted: except by name, the worst consumer comes
+// orders are the orders of the table. All orders except by name show the consumer with the most problems
 // first.
 var orders = []struct {
 	name    string

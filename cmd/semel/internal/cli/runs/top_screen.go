@@ -19,8 +19,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal from which keys are read one by one. When the screen is closed, the terminal
-// shows its previous content.
+// screen is a terminal that reports each key immediately. After close, the terminal shows its previous
+// content.
 type screen struct {
 	out     io.Writer
 	keys    chan string
@@ -28,16 +28,16 @@ type screen struct {
 	size    func(usual int) (columns, rows int)
 }
 
-// What a terminal obeys.
+// The control sequences for terminals.
 const (
-	otherScreen = "\x1b[?1049h\x1b[?25l" // without a cursor
+	otherScreen = "\x1b[?1049h\x1b[?25l" // second screen, hidden cursor
 	firstScreen = "\x1b[?25h\x1b[?1049l"
 	home        = "\x1b[H"
 	restOfLine  = "\x1b[K"
 	restOfAll   = "\x1b[J"
 )
 
-// keyboard reports whether a user can press keys.
+// keyboard reports whether standard input is a terminal.
 func keyboard(in io.Reader) bool {
 	f, is := in.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
@@ -57,14 +57,14 @@ func openScreen(s command.Streams) (*screen, error) {
 			return nil, fmt.Errorf("the terminal's keys cannot be read: %w", err)
 		}
 		sc.restore = func() { _ = term.Restore(int(in.Fd()), before) }
-		var reading sync.WaitGroup // nobody waits for it: a read of a terminal ends with the process
+		var reading sync.WaitGroup // nobody waits for this goroutine: the read ends with the process
 		reading.Go(func() { readKeys(in, sc.keys) })
 	}
 	_, err := io.WriteString(sc.out, otherScreen)
 	return sc, err
 }
 
-// usualRows is the assumed height of a terminal whose height is unknown.
+// usualRows is the assumed height of a terminal with unknown height.
 const usualRows = 24
 
 func (s *screen) close() {
@@ -72,8 +72,8 @@ func (s *screen) close() {
 	s.restore()
 }
 
-// draw shows a frame: always its first two lines and its last line, and between them as many lines
-// as fit, from line top on.
+// draw shows a frame. The first two lines and the last line are always visible. Between them, draw shows the
+// lines that fit, starting at line top.
 func (s *screen) draw(frame []string, rows, top int) error {
 	if head, foot := frame[:2], frame[len(frame)-1:]; len(frame) > rows && rows > 3 {
 		body := frame[2 : len(frame)-1]
@@ -104,11 +104,11 @@ func compareFigures(a, b *float64) int {
 	return cmp.Compare(value(a), value(b))
 }
 
-// keysLine is the line below a frame that explains the keys.
+// keysLine explains the keys in the last line of a frame.
 const keysLine = "q: end  left, right: sort  up, down: scroll"
 
-// frame returns the lines of a look, cut to this many columns: a heading, the table, and notes
-// about what could not be read.
+// frame returns the printed lines of a look, cut to the given number of columns: a heading, the table, and
+// notes about what was not readable.
 func (l *topLook) frame(columns int, s sorting) []string {
 	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), output.Counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
 	lines := []string{fit(head, columns)}
@@ -122,7 +122,7 @@ func (l *topLook) frame(columns int, s sorting) []string {
 		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
 	} else {
 		var table bytes.Buffer
-		_ = output.Table(&table, all, topColumns(all, l.At), columns) // a buffer takes everything
+		_ = output.Table(&table, all, topColumns(all, l.At), columns) // writing to a buffer cannot fail
 		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
 	}
 	for _, note := range l.Notes {
@@ -174,7 +174,7 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 	}
 }
 
-// lastError returns the last error of a consumer, and its age.
+// lastError returns a consumer's last error and its age as text.
 func lastError(e *metrics.LastError, now time.Time) string {
 	if e == nil {
 		return ""
@@ -182,7 +182,7 @@ func lastError(e *metrics.LastError, now time.Time) string {
 	return fmt.Sprintf("%s ago, %s: %s", age(now, e.At), legible.Printable(e.Event), legible.Printable(e.Error))
 }
 
-// age formats the time since t; from one hour on in hours.
+// age formats the time between at and now. From one hour, age rounds to hours.
 func age(now, at time.Time) string {
 	ago := max(now.Sub(at), 0).Round(time.Second)
 	if ago >= time.Hour {

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store for top.
+// shelf is a store for tests of `semel top`.
 type shelf struct {
 	admin.Controls
 	names []string
@@ -31,7 +31,7 @@ type shelf struct {
 	wants map[string]admin.Control
 	err   error
 	unfit error
-	hangs bool // until nobody asks any more
+	hangs bool // does not respond until ctx ends
 }
 
 func (s *shelf) Unfit(context.Context, error) error { return s.unfit }
@@ -51,7 +51,7 @@ func (s *shelf) SampleRows(_ context.Context, state store.RowState) (sqlstore.Sa
 	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == store.StateParked}, s.err
 }
 
-// topHistory is a policy of one consumer, with a run that can be asked.
+// topHistory is a policy with one consumer and an address for metrics.
 const topHistory = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {sqlite: {path: shop.db}}}
@@ -64,7 +64,7 @@ consumers:
     handler: {sql: {statements: [insert into history values (1)]}}
 `
 
-// topPolicy has the consumer history, and a run that can be asked.
+// topPolicy returns the policy topHistory.
 func topPolicy(t *testing.T) *policy.Policy {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(topHistory), os.LookupEnv)
@@ -74,7 +74,7 @@ func topPolicy(t *testing.T) *policy.Policy {
 	return p
 }
 
-// watch looks at a store, and at a run that has applied so many messages.
+// watch returns the state of `semel top` for a store, and for a process that has applied *applied messages.
 func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
@@ -187,7 +187,7 @@ func TestTopShowsTheLastError(t *testing.T) {
 func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	l := &topLook{Consumers: []topView{{Consumer: "a"}, {Consumer: "b", Waiting: 5}, {Consumer: "c", Waiting: 1}}}
 	var s sorting
-	for range 3 { // name, rate, lag, waiting
+	for range 3 { // the orders by name, rate, lag and waiting
 		s.press(keyRight, 3)
 	}
 	frame := l.frame(80, s)
@@ -211,7 +211,7 @@ func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	}
 }
 
-// chunks is a terminal, of which each read is a key.
+// chunks is a terminal in which each read returns one key.
 type chunks struct{ all []string }
 
 func (c *chunks) Read(b []byte) (int, error) {
@@ -273,7 +273,7 @@ func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 	})
 }
 
-// endless takes for ever to close.
+// endless is a closer whose Close does not return until the test allows it.
 type endless struct{ until chan struct{} }
 
 func (e endless) Close() error {
@@ -294,7 +294,7 @@ func TestTopIsLeftWhereAStoreDoesNotClose(t *testing.T) {
 }
 
 func TestAStoreThatDidNotAnswerIsNotAskedAgain(t *testing.T) {
-	p, err := policy.Bare("postgres://shop@127.0.0.1:1/shop") // which would refuse it
+	p, err := policy.Bare("postgres://shop@127.0.0.1:1/shop") // port 1 rejects connections
 	if err != nil {
 		t.Fatal(err)
 	}

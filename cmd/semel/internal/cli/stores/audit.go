@@ -22,7 +22,7 @@ func auditCommand(c *command.CLI) *cobra.Command {
 	return command.Group("audit", "Show and verify the audit trail", auditList(c), auditVerify(c), auditExport(c), auditSeal(c))
 }
 
-// audited has the flags that choose the store.
+// audited has the flag --store of the audit commands.
 type audited struct{ store string }
 
 func (f *audited) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
@@ -31,8 +31,8 @@ func (f *audited) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// withAudits calls a function with each chosen store. The rest of a store's schema is not checked,
-// because a missing trigger does not prevent the verification.
+// withAudits calls work with the chosen stores. The schema of a store is not checked completely, because a
+// missing trigger must not prevent a verification.
 func withAudits(c *command.CLI, store string, work func(*assembly.Assembly, *policy.Policy) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
@@ -46,7 +46,8 @@ func withAudits(c *command.CLI, store string, work func(*assembly.Assembly, *pol
 	return work(a, p)
 }
 
-// oneStore returns an error if several stores are chosen, because each store has its own chain.
+// oneStore returns the only open store. If several stores are open, oneStore returns an error, because each
+// store has its own chain.
 func oneStore(c *command.CLI, a *assembly.Assembly) (*assembly.Store, error) {
 	if len(a.Stores) > 1 {
 		return nil, command.UsageError("%s has %d stores, each with a chain of its own; name one with --store", c.Config, len(a.Stores))
@@ -58,7 +59,7 @@ func ofStore(s *assembly.Store, err error) error {
 	return command.Failed(s.Failed(err))
 }
 
-// chosenActs has the flags that choose the audit records to list.
+// chosenActs has the flags that choose audit records.
 type chosenActs struct {
 	verb, who, since string
 	row              int64
@@ -208,7 +209,7 @@ not match.`,
 	return f.add(c, cmd)
 }
 
-// sealedView is the number of audit records that were sealed in a store.
+// sealedView shows the number of audit records that were sealed in a store.
 type sealedView struct {
 	Store     string `json:"store"`
 	Lines     int    `json:"lines"`

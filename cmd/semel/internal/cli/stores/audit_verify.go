@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verification has the flags of audit verify.
+// verification has the flags of `semel audit verify`.
 type verification struct {
 	audited
 	file, head, headFile, keyFile string
@@ -97,8 +97,8 @@ func (f *verification) read() (by operate.Verification, err error) {
 	return by, nil
 }
 
-// heads returns the heads in --head and in the file of --head-file. The file may be the output of
-// verify: lines that do not begin with a number and a colon are ignored.
+// heads returns the heads in --head and in the file of --head-file. The file can be an earlier output of
+// verify: heads ignores lines that do not start with a number and a colon.
 func (f *verification) heads() (all []string, err error) {
 	if f.head != "" {
 		all = append(all, f.head)
@@ -142,8 +142,8 @@ func verifyStores(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *
 	return all, nil
 }
 
-// verifyFile verifies a chain in a file, without a policy; if a policy is given, it only provides
-// the key.
+// verifyFile verifies a chain in a file. A policy is not needed. If the user gives a policy, verifyFile uses
+// only the key of the policy.
 func verifyFile(c *command.CLI, cmd *cobra.Command, f *verification, by operate.Verification) ([]operate.Verified, error) {
 	if cmd.Flags().Changed("config") && by.Key == nil {
 		p, err := c.Load()

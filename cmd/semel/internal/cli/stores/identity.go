@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// IdentityCommand returns the command group semel consumers identity.
+// IdentityCommand returns the command group `semel consumers identity`.
 func IdentityCommand(c *command.CLI) *cobra.Command {
 	return command.Group("identity", "Show and retire identities", identityList(c), identityRetire(c), identityRelease(c))
 }
 
-// derivationView is a derivation in the output.
+// derivationView shows the recorded selectors with which a consumer found ids.
 type derivationView struct {
 	Store      string    `json:"store"`
 	Consumer   string    `json:"consumer"`
@@ -33,8 +33,8 @@ type derivationView struct {
 	Owner      string    `json:"owner,omitempty"`
 }
 
-// withDerivations calls a function with each store of the policy, or with the store in --store, and
-// with the name of the consumer's active generation in that store.
+// withDerivations calls work with the chosen stores and with the stored name of the consumer's active
+// generation.
 func withDerivations(c *command.CLI, cmd *cobra.Command, store, consumer string, work func(ctx context.Context, s *assembly.Store, kept string) error) error {
 	ctx := cmd.Context()
 	a, err := c.OpenBoxes(ctx, store)
@@ -121,7 +121,7 @@ func (d derivationView) state() string {
 	return "live"
 }
 
-// identityAct is an operator's change to how one consumer's identities are found.
+// identityAct is a command that changes the recorded selectors of a consumer.
 type identityAct struct {
 	store  string
 	dryRun bool
@@ -135,7 +135,7 @@ func (o *identityAct) flags(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return identityFlags(c, cmd, &o.store)
 }
 
-// begin checks the arguments and flags of a change.
+// begin checks the arguments and flags of the command.
 func (o *identityAct) begin(args []string) error {
 	if len(args) != 1 {
 		return command.UsageError("name one consumer")
@@ -143,7 +143,7 @@ func (o *identityAct) begin(args []string) error {
 	return command.CheckRecord(&o.act.Who, o.act.Why, o.dryRun)
 }
 
-// printIdentityAct prints the change that was made, or that a dry run would make.
+// printIdentityAct prints the change. In a dry run, the text says what would change.
 func printIdentityAct(c *command.CLI, o *identityAct, consumer, what string) error {
 	if c.JSON {
 		return c.WriteJSON(struct {
@@ -227,11 +227,11 @@ func identityRelease(c *command.CLI) *cobra.Command {
 	return o.flags(c, cmd)
 }
 
-// errNothing: no store has a record of the consumer that the command could change.
+// errNothing means that no store has a record that the command could change.
 var errNothing = errors.New("no store has that; semel consumers identity ls shows what there is")
 
-// changeIdentity finds the only store that has the record to change, and changes the record there.
-// find returns nil if a store does not have the record.
+// changeIdentity changes the record in the only store that has it. The function find returns the change, or
+// nil if the store does not have the record.
 func changeIdentity(c *command.CLI, cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d admin.Derivations, kept string) (func() error, error)) error {
 	found := 0
 	err := withDerivations(c, cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {

@@ -1,5 +1,4 @@
-// Package stores has the commands that look after a store: its schema, retention, identities and
-// audit.
+// Package stores has the commands that maintain a store: schema, retention, identities and audit trail.
 package stores
 
 import (
@@ -84,15 +83,15 @@ func printChanges(c *command.CLI, changes []assembly.Change) error {
 	return nil
 }
 
-// migrationView is a migration of a store in the output.
+// migrationView shows a migration of a store.
 type migrationView struct {
 	Store   string `json:"store"`
 	Version int    `json:"version"`
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
-	// At is the time of the migration; empty if the migration is not applied.
+	// At is the time of the migration; empty if the migration was not applied.
 	At string `json:"at,omitempty"`
-	// Newer: only a newer release has this migration.
+	// Newer means that only a newer release knows the migration.
 	Newer bool `json:"newer,omitempty"`
 }
 
@@ -169,7 +168,7 @@ func migratePrint(c *command.CLI) *cobra.Command {
 	return cmd
 }
 
-// grantsView has the GRANT statements of a store for the output.
+// grantsView shows the GRANT statements of a store.
 type grantsView struct {
 	Store  string   `json:"store"`
 	Grants []string `json:"grants"`
@@ -210,7 +209,7 @@ Privileges for your own tables are not included.`,
 				return command.UsageError("store %s is a file of SQLite, which has no roles: whoever may write the file may do everything", file)
 			}
 			if len(views) == 0 {
-				_, err := c.Open(p, store, false) // which says that the store is Redis, or that there is none
+				_, err := c.Open(p, store, false) // Open returns the error: there is no such store, or the store is Redis
 				return err
 			}
 			return printGrants(c, views)
@@ -233,7 +232,7 @@ func grants(ctx context.Context, c *command.CLI, p *policy.Policy, store, role s
 	return grantsView{store, grants}, checked(s.Failed(err))
 }
 
-// adoptedTables returns the tables that consumers of the store have adopted.
+// adoptedTables returns the users' deduplication tables that consumers of the store use.
 func adoptedTables(p *policy.Policy, store string) (tables []string) {
 	for _, consumer := range p.Consumers {
 		if consumer.Store == store && consumer.Dedup != nil && !slices.Contains(tables, consumer.Dedup.Table) {
@@ -256,8 +255,8 @@ func printGrants(c *command.CLI, views []grantsView) error {
 	return nil
 }
 
-// checked returns the error of a check: with exit code 4 if tables do not fit, which is what the
-// command looks for, and with exit code 1 for other errors.
+// checked returns the error of a schema check with an exit code: 4 if tables do not fit this release,
+// because the command looks for that, and 1 for other errors.
 func checked(err error) error {
 	if errors.Is(err, semel.ErrSchema) {
 		return command.Found(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reapFlags has the flags that choose the consumers.
+// reapFlags has the flags of the retention commands.
 type reapFlags struct {
 	store    string
 	dry      bool
@@ -73,7 +73,7 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// kept calls do with each stored retention, and returns the number of retentions.
+// kept calls the function do for each recorded retention, and returns the number of retentions.
 func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)
@@ -90,7 +90,7 @@ func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *
 	return n, nil
 }
 
-// reap removes old markers of each consumer, and prints how many were removed.
+// reap removes old markers of the chosen consumers and prints how many were removed.
 func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
 	_, err := kept(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
@@ -111,7 +111,7 @@ func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlag
 		return nil
 	})
 	if err != nil && len(done) == 0 {
-		return err // what is recorded is not known
+		return err // nothing was removed, so there is nothing to print
 	}
 	err = errors.Join(printReaped(c, done, f.dry), err)
 	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
@@ -120,8 +120,7 @@ func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlag
 	return err
 }
 
-// record returns a function that writes one audit record for a consumer, once markers or rows were
-// removed.
+// record returns a function that writes one audit record for a consumer after the first removal.
 func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *store.StoredRetention) func(operate.Reaped) error {
 	written := f.dry
 	return func(sum operate.Reaped) error {
@@ -173,7 +172,8 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 	return err
 }
 
-// afterDryRun returns the sentence after a dry run, with the command that removes what was counted.
+// afterDryRun returns the sentence that is printed after a dry run. If something would be removed, the
+// sentence has the command that removes it.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
 		return "nothing was removed; semel retention run removes it"
@@ -241,19 +241,19 @@ func keptColumns(views []operate.KeptView, wide bool) []output.Column[operate.Ke
 	}
 }
 
-// daysOf returns the number of daily partitions and, if there is room in the line, the day of the
-// oldest.
+// daysOf returns the number of daily partitions. In a wide table, daysOf adds the day of the oldest
+// partition.
 func daysOf(d *operate.DaysView, wide bool) string {
 	if d == nil {
 		return "-"
 	}
-	if !wide { // with the date the table has more columns than a usual terminal
+	if !wide { // the date would make the table wider than a common terminal
 		return fmt.Sprint(d.Kept)
 	}
 	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }
 
-// spanOf formats a number of seconds.
+// spanOf formats a number of seconds. zero is the text for 0.
 func spanOf(seconds float64, zero string) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -298,7 +298,7 @@ func retentionForget(c *command.CLI) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// forgotten is the result of the command for a lane.
+// forgotten is the JSON output of the command that removes a lane's position.
 type forgotten struct {
 	DryRun   bool   `json:"dry_run"`
 	Store    string `json:"store"`
@@ -306,7 +306,7 @@ type forgotten struct {
 	Lane     string `json:"lane"`
 }
 
-// forgetLane removes the position of the lane in the one store that knows the consumer.
+// forgetLane removes the position of a lane from the one store that knows the consumer.
 func forgetLane(ctx context.Context, c *command.CLI, a *assembly.Assembly, lane string, act store.Act, dry bool) error {
 	var in []*assembly.Store
 	if _, err := kept(ctx, c, a, func(s *assembly.Store, _ *store.StoredRetention) error {

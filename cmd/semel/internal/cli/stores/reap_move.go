@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// moving has the flags of a move to daily partitions.
+// moving has the flags of `semel retention move`, which moves markers to daily partitions.
 type moving struct {
 	end, dry bool
 	who, why string
@@ -58,7 +58,7 @@ closed to old processes, or ids are spelled differently.`,
 	return c.WithConfig(cmd)
 }
 
-// move writes an audit record and moves the markers.
+// move writes an audit record and then moves the markers.
 func move(ctx context.Context, c *command.CLI, m moving) error {
 	p, err := c.Load()
 	if err != nil {
@@ -76,7 +76,7 @@ func move(ctx context.Context, c *command.CLI, m moving) error {
 		return err
 	}
 	defer c.Close(a)
-	return moveIn(ctx, c, a.Stores[0], of, m) // the only one that was opened
+	return moveIn(ctx, c, a.Stores[0], of, m) // only one store is open
 }
 
 func moveIn(ctx context.Context, c *command.CLI, s *assembly.Store, of *policy.Consumer, m moving) error {

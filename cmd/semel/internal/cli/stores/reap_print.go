@@ -47,9 +47,9 @@ func retentionPrint(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd)
 }
 
-// reapedIn are the consumers that a reaper of the store is called for, under the names of the
-// generations in which they work: those of the policy, or, where a database is named without
-// one, those that have recorded a retention there.
+// reapedIn returns the stored names of the consumers for which the printed reaper runs. The names contain
+// the active generations. The consumers are those of the policy. Without a policy, the consumers are those
+// with a recorded retention in the store.
 func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store) (names []string, err error) {
 	chosen, _ := command.GenerationOf(c.Consumer)
 	for _, consumer := range p.Consumers {
@@ -57,7 +57,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 			continue
 		}
 		name := cmp.Or(c.Consumer, consumer.Name)
-		if p.Generational(consumer) { // of others nothing is asked, so that no database is needed
+		if p.Generational(consumer) { // only for consumers with generations, so that otherwise no database is needed
 			if name, _, err = command.ActiveNameOf(ctx, []*assembly.Store{s}, name); err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 	return names, nil
 }
 
-// reaperText is the SQL of a store's reaper.
+// reaperText has the SQL of a store's reaper.
 type reaperText struct {
 	Store string `json:"store"`
 	SQL   string `json:"sql"`

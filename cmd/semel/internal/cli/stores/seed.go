@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// seeding has the flags of migrate seed.
+// seeding has the flags of `semel migrate seed`.
 type seeding struct {
 	from, column, where, source string
 	sourceGiven                 bool
@@ -88,8 +88,8 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 	return printSeeded(c, consumer.Name, f.from, sum)
 }
 
-// fits returns an error if the source in the flags is not the source of the consumer's identities,
-// because the consumer would never find markers of another source.
+// fits returns an error if the source in the flags is not the source of the consumer's identities. The
+// consumer would never find markers with another source.
 func (f *seeding) fits(c *policy.Consumer) error {
 	if !c.Strategy.Marks() {
 		return command.UsageError("--consumer %q: its strategy keeps no markers", c.Name)
@@ -109,7 +109,7 @@ func (f *seeding) fits(c *policy.Consumer) error {
 	return nil
 }
 
-// seededEvery is the number of ids between two progress reports.
+// seededEvery is the number of ids after which progress is printed.
 const seededEvery = 100_000
 
 func seeded(c *command.CLI, table string) func(sqlstore.Seeded) {

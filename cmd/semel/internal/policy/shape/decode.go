@@ -1,5 +1,5 @@
-// Package shape reads a YAML file strictly: a shape reads one kind of value and describes it, for
-// the JSON Schema and the reference. Every fault is recorded with its place, reason and remedy.
+// Package shape reads YAML files strictly. A shape reads one kind of value, and describes the value for the
+// JSON Schema and the reference. A Decoder records every fault with position, reason and remedy.
 package shape
 
 import (
@@ -19,14 +19,14 @@ type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
-	// refused are the paths of faults that reject the policy, and refusedBelow all paths above
-	// them. Rules look up many paths; the maps keep that from taking quadratic time.
+	// refused has the paths of faults that reject the policy. refusedBelow has all paths above a refused
+	// path. The maps keep the rules, which look up many paths, from taking quadratic time.
 	refused, refusedBelow map[string]bool
-	// Positions are the positions of the values in the file, by path.
+	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
-	// meant are the paths of known keys for which the file probably has a misspelled key.
+	// meant has the paths of known keys that the user probably misspelled.
 	meant map[string]bool
-	// expanded are the texts with expanded environment variables, by path.
+	// expanded has the texts with expanded environment variables, by path.
 	expanded map[string]expansion
 }
 
@@ -38,10 +38,10 @@ func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
 	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 }
 
-// expansion is a text before and after the expansion of environment variables.
+// expansion is a text before (raw) and after (text) the expansion of environment variables.
 type expansion struct{ raw, text string }
 
-// conceal replaces the values of environment variables in a message by the text of the file.
+// conceal replaces the expanded text in a message with the raw text of the file.
 func (e expansion) conceal(message string) string {
 	if e.text == "" {
 		return message
@@ -49,11 +49,11 @@ func (e expansion) conceal(message string) string {
 	return strings.ReplaceAll(message, e.text, e.raw)
 }
 
-// Place is a value of the file: its node and the path that leads to it.
+// Place is a value of the file: the YAML node and the path of keys to the node.
 type Place struct {
 	Path string
 	Node *yaml.Node
-	// Raw is the text before its environment variables were expanded; empty without them.
+	// Raw is the text before environment variables were expanded; empty if the text has no variables.
 	Raw string
 }
 
@@ -73,12 +73,12 @@ func (d *Decoder) Fault(p Place, reason, remedy string) {
 	d.report(Invalid, p.Path, Position{p.Node.Line, p.Node.Column}, reason, remedy)
 }
 
-// FaultAt records that the value at path, or its absence, is wrong.
+// FaultAt records that the value at path is wrong or missing.
 func (d *Decoder) FaultAt(path, reason, remedy string) {
 	d.report(Invalid, path, Nearest(d.Positions, path), reason, remedy)
 }
 
-// WarnAt records that the value at path is allowed but probably not intended.
+// WarnAt records that the value at path is valid but probably a mistake.
 func (d *Decoder) WarnAt(path, reason, remedy string) {
 	d.report(Warning, path, Nearest(d.Positions, path), reason, remedy)
 }
@@ -107,14 +107,14 @@ func (d *Decoder) Given(path string) bool {
 	return ok
 }
 
-// Note keeps the position of a value that the file gives.
+// Note records the position of a value.
 func (d *Decoder) Note(p Place) {
 	if p.Node.Line > 0 {
 		d.Positions[p.Path] = Position{p.Node.Line, p.Node.Column}
 	}
 }
 
-// Document returns the root of the only document, nil after a fault.
+// Document returns the root of the file's only YAML document, or nil after a fault.
 func (d *Decoder) Document(data []byte) *yaml.Node {
 	if at, reason := badText(data); reason != "" {
 		d.report(Invalid, "", at, reason, "write the file in UTF-8")
@@ -152,7 +152,7 @@ func rootOf(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// syntax records an error of the YAML reader.
+// syntax records an error of the YAML parser.
 func (d *Decoder) syntax(err error, data []byte) {
 	at, reason := Position{1, 1}, err.Error()
 	var one *yaml.LoadError
@@ -172,7 +172,8 @@ func (d *Decoder) syntax(err error, data []byte) {
 	d.report(Invalid, "", at, "this is not YAML: "+reason, remedy)
 }
 
-// badText finds the first byte that is not allowed in YAML. The YAML reader reports no position for it.
+// badText returns the position of the first byte that YAML does not allow, and the reason. The YAML parser
+// itself reports no position for such a byte.
 func badText(data []byte) (Position, string) {
 	at := Position{1, 1}
 	for len(data) > 0 {
@@ -192,22 +193,22 @@ func badText(data []byte) (Position, string) {
 	return at, ""
 }
 
-// knownTags are the tags of values in a policy.
+// knownTags are the YAML tags that a policy may use.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// tags reports every unknown tag. Otherwise its value would be read as if the tag were not there.
+// tags reports unknown YAML tags. The parser would otherwise ignore the tag and read the value.
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
-		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // it is one fault
+		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // remove the tag, so that the parser reports no second fault
 	}
 	for _, below := range n.Content {
 		d.tags(below)
 	}
 }
 
-// expand replaces ${NAME} and ${NAME:-default} by the environment; $${ stands for ${ itself.
-// expand reports faults and whether the text is usable.
+// expand replaces ${NAME} and ${NAME:-default} with environment variables. The text $${ stands for a literal
+// ${. expand records faults, and returns false if the text is unusable.
 func (d *Decoder) expand(p Place, text string) (string, bool) {
 	var b strings.Builder
 	ok := true
@@ -258,7 +259,7 @@ func (d *Decoder) variable(p Place, reference string) (string, bool) {
 	return "", false
 }
 
-// IsVariable reports whether a text can be the name of a variable of the environment.
+// IsVariable reports whether a text is a valid name of an environment variable.
 func IsVariable(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
@@ -269,13 +270,13 @@ func IsVariable(name string) bool {
 	return name != ""
 }
 
-// Faulty reports whether the value at path itself could not be read.
+// Faulty reports whether the value at path has a fault. Faults of nested values do not count.
 func (d *Decoder) Faulty(path string) bool {
 	return d.refused[path]
 }
 
-// Sound reports whether path and the paths below it have no fault, and no misspelled key probably means
-// path.
+// Sound reports whether neither path nor any path below has a fault. Sound returns false if the file has a
+// misspelled key that probably means path.
 func (d *Decoder) Sound(path string) bool {
 	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
 }

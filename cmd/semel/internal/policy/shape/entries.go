@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// entry is a key of a mapping with its value.
+// entry is a key of a mapping and the key's value.
 type entry struct {
 	Place
 	key *yaml.Node
 }
 
-// Value returns the node, or the target of an alias.
+// Value returns the node. For a YAML alias, Value returns the node that the alias refers to.
 func (p Place) Value() *yaml.Node {
 	n := p.Node
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
@@ -61,13 +61,13 @@ func (d *Decoder) usableKey(p Place, e entry, seen map[string]int) bool {
 	return false
 }
 
-// FaultKey records that a key, not its value, is wrong.
+// FaultKey records that a key is wrong. FaultAt is for wrong values.
 func (d *Decoder) FaultKey(e entry, reason, remedy string) {
 	d.report(Invalid, e.Path, Position{e.key.Line, e.key.Column}, reason, remedy)
 }
 
-// UnknownKey reports an unknown key and returns the known key that is probably meant, or "". keys are the
-// keys of the object.
+// UnknownKey reports an unknown key. UnknownKey returns the known key that is most similar, or "" if no key
+// is similar. keys describe the keys of the object.
 func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
 	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
 	if holder := holderOf(name, keys); holder != "" {
@@ -80,7 +80,8 @@ func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []s
 	return near
 }
 
-// holderOf returns the only key that has a key of this name below it; "" if there is none, or several.
+// holderOf returns the key in which the unknown key belongs. holderOf returns "" if no key, or more than one
+// key, has a nested key of that name.
 func holderOf(name string, keys []Meta) (holder string) {
 	for _, k := range keys {
 		if k.Later || !slices.ContainsFunc(k.Shape.Keys(), func(m Meta) bool { return m.Name == name && !m.Later }) {
@@ -94,12 +95,12 @@ func holderOf(name string, keys []Meta) (holder string) {
 	return holder
 }
 
-// notYet records a key that is known but not yet available.
+// notYet reports a planned key that is not available yet.
 func (d *Decoder) notYet(p Place) {
 	d.report(NotYet, p.Path, Position{p.Node.Line, p.Node.Column}, "this key is known and not yet available", "leave it out in this release; docs/reference/policy lists the available keys")
 }
 
-// WrongType records that the value must have another type.
+// WrongType reports that the value must have another type.
 func (d *Decoder) WrongType(p Place, want string) {
 	d.Fault(p, kindOf(p.Value())+" stands here", "write "+want)
 }
@@ -121,7 +122,7 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-// NearestWord returns the known word that is probably meant, or "".
+// NearestWord returns the known word that is most similar to word, or "" if no word is similar.
 func NearestWord(word string, known []string) string {
 	return spelling.Nearest(strings.ToLower(word), known, len(word)/3+2)
 }

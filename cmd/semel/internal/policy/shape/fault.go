@@ -14,18 +14,17 @@ type FaultKind uint8
 
 // The kinds of faults.
 const (
-	// Invalid: the policy is wrong.
+	// Invalid means that the policy is wrong.
 	Invalid FaultKind = iota
-	// NotYet: the policy asks for something known that is not available yet.
+	// NotYet means that the policy uses a planned key that is not available yet.
 	NotYet
-	// Unreadable: the file cannot be read.
+	// Unreadable means that the file cannot be read.
 	Unreadable
-	// Warning: allowed but probably not intended. Warning does not reject the policy.
+	// Warning means that a setting is valid but probably a mistake. Warnings do not reject the policy.
 	Warning
 )
 
-// Fault is one error or warning in a policy. Fault never contains the value of an environment
-// variable.
+// Fault is one error or warning about a policy. A Fault never contains the value of an environment variable.
 type Fault struct {
 	File         string
 	Line, Column int
@@ -33,11 +32,11 @@ type Fault struct {
 	// Path is the path of the key, such as "consumers.billing.retry.max_delay"; empty for the
 	// whole file.
 	Path string
-	// Reason is what is wrong, Remedy what to do.
+	// Reason says what is wrong. Remedy says what to do.
 	Reason, Remedy string
 }
 
-// String returns the fault on one line, in the format of compilers.
+// String returns the fault on one line, in the format of compiler errors.
 func (f Fault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: ", f.File, f.Line, f.Column)
@@ -54,11 +53,11 @@ func (f Fault) String() string {
 	return strings.Join(strings.FieldsFunc(b.String(), isBreak), " ")
 }
 
-// longestPart is the maximum length of a printed path or reason in bytes. A key in the file may have
+// longestPart is the maximum length of a printed path or reason, in bytes. A key in the file could have
 // megabytes.
 const longestPart = 1000
 
-// short removes the middle of a long text.
+// short shortens a long text by removing the middle.
 func short(text string) string {
 	if len(text) <= longestPart {
 		return text
@@ -70,10 +69,11 @@ func (f Fault) Error() string { return f.String() }
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 
-// Position is a place in the file; lines and columns begin with 1.
+// Position is a place in the file. Lines and columns start at 1.
 type Position struct{ Line, Column int }
 
-// Nearest returns the position of path, or of the nearest path above it.
+// Nearest returns the position of path. If path has no position, Nearest returns the position of the closest
+// parent.
 func Nearest(positions map[string]Position, path string) Position {
 	for {
 		if at, ok := positions[path]; ok {
@@ -87,13 +87,13 @@ func Nearest(positions map[string]Position, path string) Position {
 	}
 }
 
-// ComparePlaces orders faults by their place in the file.
+// ComparePlaces orders faults by position in the file.
 func ComparePlaces(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 }
 
-// Sorted returns faults and warnings by place.
+// Sorted returns the faults and warnings, ordered by position.
 func (d *Decoder) Sorted() (faults, warnings []Fault) {
 	for _, f := range d.faults {
 		if f.Kind == Warning {

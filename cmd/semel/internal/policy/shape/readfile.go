@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// longestFile is the maximum size of a file in bytes, because a device may never end.
+// longestFile is the maximum size of a file in bytes. The limit stops reads from a device without an end.
 const longestFile = 16 << 20
 
-// errDirectory: the path is a directory.
+// errDirectory means that the path is a directory.
 var errDirectory = errors.New("it is a directory")
 
 // ReadFile reads a policy, or a file that a policy names. ReadFile never waits for a writer: a named pipe
-// without a writer reads as empty, where os.ReadFile would wait forever, even after SIGTERM. A pipe that a
-// shell has opened (`--config <(…)`) is read to its end.
+// without a writer reads as empty. os.ReadFile would wait forever, even after SIGTERM. ReadFile reads a pipe
+// that a shell has opened (`--config <(…)`) to the end.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,8 +38,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadPair reads a certificate and its key with ReadFile. Its errors name the files, but never show their
-// contents.
+// ReadPair reads a certificate and its private key with ReadFile. Errors name the files but never contain
+// the files' contents.
 func ReadPair(certificate, key string) (tls.Certificate, error) {
 	shown, err := ReadFile(certificate)
 	if err != nil {

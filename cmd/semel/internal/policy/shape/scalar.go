@@ -12,12 +12,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Leaf is a value without keys below it.
+// Leaf is embedded in shapes without nested keys.
 type Leaf struct{}
 
 func (Leaf) Keys() []Meta { return nil }
 
-// Text returns the scalar at p with its environment variables expanded.
+// Text returns the scalar at p, with environment variables expanded.
 func (d *Decoder) Text(p *Place, want string) (string, bool) {
 	n := p.Value()
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
@@ -33,7 +33,8 @@ func (d *Decoder) Text(p *Place, want string) (string, bool) {
 	return text, ok
 }
 
-// Shown returns a value for a message: the text of the file, never the value of an environment variable.
+// Shown returns a value for use in a message. If the file refers to an environment variable, Shown returns
+// the reference instead of the variable's value.
 func (p Place) Shown(text string) string {
 	if p.Raw != "" {
 		text = p.Raw
@@ -41,14 +42,14 @@ func (p Place) Shown(text string) string {
 	return strconv.Quote(text)
 }
 
-// Word is a text. Numbers and booleans need quotes.
+// Word reads a text. Numbers and booleans must be quoted.
 type Word struct {
 	Leaf
 	// What describes the text in messages, such as "a path".
 	What string
-	// Check, if not nil, returns a reason and a remedy.
+	// Check returns a reason and a remedy for an invalid text; nil without further checks.
 	Check func(string) (reason, remedy string)
-	// Pattern is an expression for the schema that covers a part of Check.
+	// Pattern is a regular expression for the JSON Schema. Pattern covers a part of Check.
 	Pattern string
 	// Lines allows line breaks.
 	Lines bool
@@ -85,10 +86,10 @@ func (w Word) verdict(s string) (reason, remedy string) {
 
 func (w Word) Words() string { return w.What }
 
-// Path is the path of a file, relative to the policy's folder.
+// Path reads a file path, which may be relative to the policy's folder.
 type Path struct {
 	Word
-	// Stdin allows "-".
+	// Stdin allows the value "-", which means standard input.
 	Stdin bool
 }
 
@@ -100,13 +101,13 @@ func (s Path) Read(d *Decoder, p Place) (string, bool) {
 	return filepath.Join(d.dir, text), true
 }
 
-// Choice is one of a closed set of words.
+// Choice reads one of a fixed set of words.
 type Choice[V any] struct {
 	Leaf
 	Options []Option[V]
 }
 
-// Option is a word of a choice. An option with a reason is rejected with that reason.
+// Option is a word of a choice. If Reason is not empty, the parser rejects the word with this reason.
 type Option[V any] struct {
 	Word           string
 	Value          V
@@ -138,7 +139,7 @@ func (c Choice[V]) Read(d *Decoder, p Place) (V, bool) {
 	return none, false
 }
 
-// meant returns the words that may be suggested, without rejected ones.
+// meant returns the words that an error may suggest. Rejected words are left out.
 func (c Choice[V]) meant() []string {
 	var some []string
 	for _, o := range c.Options {
@@ -179,12 +180,12 @@ func (f Boolean) Read(d *Decoder, p Place) (bool, bool) {
 
 func (Boolean) Words() string { return "true or false" }
 
-// Quoted reports whether the value is text although a number or boolean is needed.
+// Quoted reports whether the file has a quoted text instead of a number or boolean.
 func (d *Decoder) Quoted(p Place) bool {
 	return p.Node.Line > 0 && p.Raw == "" && p.Value().ShortTag() == "!!str"
 }
 
-// Count is an integer in a range.
+// Count reads an integer in a range.
 type Count struct {
 	Leaf
 	Least, Most int64
@@ -219,12 +220,12 @@ func (c Count) Words() string {
 	return fmt.Sprintf("a whole number, %d to %d", c.Least, c.Most)
 }
 
-// Count64 is Count for an int64.
+// Count64 reads an int64 in a range.
 type Count64 struct{ Count }
 
 func (c Count64) Read(d *Decoder, p Place) (int64, bool) { return c.read64(d, p) }
 
-// Span is a duration in a range.
+// Span reads a duration in a range.
 type Span struct {
 	Leaf
 	Least, Most time.Duration
@@ -251,7 +252,7 @@ func (s Span) Words() string {
 	return fmt.Sprintf("a duration, %s to %s", legible.Span(s.Least), legible.Span(s.Most))
 }
 
-// Size is a number of bytes in a range.
+// Size reads a number of bytes in a range.
 type Size struct {
 	Leaf
 	Least, Most int64
@@ -281,7 +282,7 @@ func (s Size) Words() string {
 // Day is 24 hours.
 const Day = 24 * time.Hour
 
-// ParseSpan reads "500ms", "1h30m", "30d", "1d12h". A number needs its unit.
+// ParseSpan parses a duration such as "500ms", "1h30m", "30d" or "1d12h". Every number needs a unit.
 func ParseSpan(text string) (time.Duration, bool) {
 	days, rest, found := strings.Cut(text, "d")
 	if !found {
@@ -302,24 +303,24 @@ func ParseSpan(text string) (time.Duration, bool) {
 	return whole + part, true
 }
 
-// endsInUnit rejects the bare "0" that time.ParseDuration accepts.
+// endsInUnit rejects the text "0", which time.ParseDuration accepts without a unit.
 func endsInUnit(text string) bool {
 	last := text[len(text)-1]
 	return last < '0' || last > '9'
 }
 
-// sizeUnit is a suffix and what it multiplies by.
+// sizeUnit is a suffix and the number of bytes it stands for.
 type sizeUnit struct {
 	suffix string
 	bytes  int64
 }
 
-// sizeUnits returns the units in the order in which suffixes are tried.
+// sizeUnits returns the units in the order in which the parser tries suffixes.
 func sizeUnits() []sizeUnit {
 	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 }
 
-// parseSize reads "64MiB", "500kB", "12B". A number needs its unit.
+// parseSize parses a size such as "64MiB", "500kB" or "12B". Every number needs a unit.
 func parseSize(text string) (int64, bool) {
 	for _, u := range sizeUnits() {
 		digits, found := strings.CutSuffix(text, u.suffix)
@@ -335,7 +336,7 @@ func parseSize(text string) (int64, bool) {
 	return 0, false
 }
 
-// ShowSize formats a number of bytes as a policy writes it.
+// ShowSize formats a number of bytes like a size in a policy.
 func ShowSize(n int64) string {
 	for _, u := range sizeUnits() {
 		if n >= u.bytes && n%u.bytes == 0 {

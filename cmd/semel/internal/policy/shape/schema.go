@@ -4,14 +4,14 @@ import (
 	"maps"
 )
 
-// Schema is a JSON Schema (draft 2020-12). Every shape returns its schema, so editors accept what the
-// parser accepts.
+// Schema is a JSON Schema (draft 2020-12). Each shape returns a schema, so that editors accept the same
+// files as the parser.
 type Schema map[string]any
 
-// reference is the pattern of a reference to an environment variable.
+// reference matches a reference to an environment variable.
 const reference = `\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`
 
-// OrVariable returns a schema that also accepts a text with a reference to an environment variable.
+// OrVariable returns a schema that accepts the values of s and references to environment variables.
 func OrVariable(s Schema) Schema {
 	return Schema{"anyOf": []Schema{s, {"type": "string", "pattern": reference}}}
 }
@@ -36,7 +36,7 @@ func (o Object[T]) Schema() Schema {
 	return Schema{"anyOf": []Schema{o.Short.Schema(), s}}
 }
 
-// exclusive adds to the schema that exactly one of the keys OneOf is required.
+// exclusive requires exactly one of the keys in OneOf.
 func (o Object[T]) exclusive(s Schema) {
 	var each []Schema
 	for _, f := range o.Fields {

@@ -9,49 +9,48 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Shape reads and describes one kind of value, so that the parser, the JSON Schema and the reference
-// cannot disagree.
+// Shape reads and describes one kind of value. The parser, the JSON Schema and the reference use the same
+// shape, so they agree.
 type Shape[V any] interface {
-	// Read returns the value. Read returns false after it has recorded a fault; then the value may
-	// be incomplete.
+	// Read returns the value. After a fault, Read returns false and a value that may be incomplete.
 	Read(d *Decoder, p Place) (V, bool)
 	described
 }
 
-// described is the description of a shape.
+// described is the descriptive part of a shape.
 type described interface {
 	// Schema returns the JSON Schema of the value.
 	Schema() Schema
-	// Words returns the description for the reference, such as "duration, 1ms to 24h".
+	// Words returns a description for the reference, such as "duration, 1ms to 24h".
 	Words() string
-	// Keys returns the keys below the value, for the reference.
+	// Keys returns the nested keys of the value, for the reference.
 	Keys() []Meta
 }
 
 // Meta describes a key.
 type Meta struct {
 	Name string
-	// Doc is a sentence or two for the reference and the schema.
+	// Doc is one or two sentences for the reference and the JSON Schema.
 	Doc string
-	// Def is the default as written in the file; empty if there is none.
+	// Def is the default as written in the file; empty if the key has no default.
 	Def string
-	// Required makes the absence a fault.
+	// Required means that a policy without the key has a fault.
 	Required bool
-	// Later marks a key that is known but not yet available.
+	// Later marks a planned key that is not available yet.
 	Later bool
-	// Shape describes the value; nil for a later key.
+	// Shape describes the value; nil for a planned key.
 	Shape described
 }
 
-// Field is a key of an object that becomes a T.
+// Field is a key of an object. T is the Go type of the object.
 type Field[T any] struct {
 	Meta
 	read func(d *Decoder, p Place, into *T)
-	// absent, when set, is read when the key is not given.
+	// absent is the value that is read if the file does not have the key; nil to read nothing.
 	absent *yaml.Node
 }
 
-// Key declares a key whose value goes to where ref points.
+// Key returns a field. The function ref returns where to store the field's value.
 func Key[T, V any](m Meta, s Shape[V], ref func(*T) *V) Field[T] {
 	f := Field[T]{Meta: m}
 	f.Shape = s
@@ -64,26 +63,27 @@ func Key[T, V any](m Meta, s Shape[V], ref func(*T) *V) Field[T] {
 	return f
 }
 
-// Group declares a key with keys below it. Their defaults apply even if the key is not given.
+// Group returns a field with nested keys. The defaults of nested keys apply even if the file does not have
+// the key.
 func Group[T, V any](m Meta, s Object[V], ref func(*T) *V) Field[T] {
 	f := Key(m, s, ref)
 	f.absent = &yaml.Node{Kind: yaml.MappingNode}
 	return f
 }
 
-// Later declares a key that is known but not yet available.
+// Later returns a field for a planned key that is not available yet.
 func Later[T any](name, doc string) Field[T] {
 	return Field[T]{Meta: Meta{Name: name, Doc: doc, Later: true}}
 }
 
-// Object is a mapping with known keys.
+// Object reads a mapping with a fixed set of keys.
 type Object[T any] struct {
 	Fields []Field[T]
-	// OneOf are the names of keys of which exactly one must be given.
+	// OneOf lists keys of which the file must have exactly one.
 	OneOf []string
-	// Unsaid is the reason of the fault if none is given; empty for a general reason.
+	// Unsaid is the reason in the fault for a file without any key of OneOf; empty for a general reason.
 	Unsaid string
-	// Short, if not nil, reads a value that is not a mapping.
+	// Short reads a value that is not a mapping; nil if the value must be a mapping.
 	Short Shape[T]
 }
 
@@ -127,7 +127,7 @@ func (o Object[T]) readGiven(d *Decoder, p Place, v *T) map[string]bool {
 func (o Object[T]) readAbsent(d *Decoder, p Place, seen map[string]bool, v *T) {
 	for _, f := range o.Fields {
 		switch {
-		case seen[f.Name]: // or meant by a misspelled key
+		case seen[f.Name]: // or the file has a misspelled key that probably means this key
 		case f.Required:
 			d.Fault(p.key(f.Name, p.Node), "this key is missing", fmt.Sprintf("add %s: %s", f.Name, f.Shape.Words()))
 		}
@@ -163,7 +163,7 @@ func (o Object[T]) names() []string {
 	return names
 }
 
-// available returns the names without the later keys.
+// available returns the names of all keys that are not planned keys.
 func (o Object[T]) available(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(o.Fields, func(f Field[T]) bool { return f.Name == name && f.Later })
@@ -185,10 +185,10 @@ func (o Object[T]) Words() string {
 	return "a mapping"
 }
 
-// Named is a mapping whose keys are names that the user chooses. Its order is kept.
+// Named reads a mapping with names that the user chooses. The values keep the file's order.
 type Named[T any] struct {
 	Item Shape[T]
-	// What is the kind of the named things for messages, such as "store".
+	// What is the kind of the named things, such as "store". Messages use What.
 	What string
 	Set  func(*T, string)
 }
@@ -224,7 +224,7 @@ func (t Named[T]) Keys() []Meta {
 
 func (t Named[T]) Words() string { return "a mapping of " + t.What + " names" }
 
-// BadName returns the reason why a name is not allowed, or "".
+// BadName returns why a name is invalid, or "" for a valid name.
 func BadName(name string) string {
 	if name == "" || len(name) > 100 {
 		return fmt.Sprintf("a name has 1 to 100 characters, not %d", len(name))
@@ -237,10 +237,10 @@ func BadName(name string) string {
 	return ""
 }
 
-// List is one value or several.
+// List reads a list of values.
 type List[V any] struct {
 	Item Shape[V]
-	// Single allows one value without brackets.
+	// Single also accepts one value without brackets.
 	Single bool
 }
 
@@ -277,10 +277,10 @@ func (l List[V]) Words() string {
 	return "a list, each item " + l.Item.Words()
 }
 
-// Pointer is a value that may be absent.
+// Pointer reads an optional value into a pointer.
 type Pointer[V any] struct{ to Shape[V] }
 
-// Optional returns the shape of a value that may be absent.
+// Optional returns a shape that reads an optional value into a pointer.
 func Optional[V any](to Shape[V]) Pointer[V] { return Pointer[V]{to} }
 
 func (s Pointer[V]) Read(d *Decoder, p Place) (*V, bool) {
