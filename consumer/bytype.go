@@ -21,7 +21,7 @@ import (
 // the type with the version, then of the type alone.
 //
 // A message without a handler ends at once, without further attempts, as Config.Retry.OnExhausted says. The
-// reason is "unknown_type". ByType panics if a handler is nil.
+// reason is "unknown type". ByType panics if a handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)
 	for name, handle := range handlers {

@@ -43,7 +43,7 @@ func TestAMessageGoesToTheHandlerOfItsType(t *testing.T) {
 				t.Errorf("%q: %v, %q ran", unknown, err, ran)
 			}
 		}
-		if err := run("lost", "x\ny"); !strings.Contains(err.Error(), "unknown_type: no handler for type \"lost\", schema \"x\\ny\"; there are handlers for paid, paid@2") {
+		if err := run("lost", "x\ny"); !strings.Contains(err.Error(), "unknown type: no handler for type \"lost\", schema \"x\\ny\"; there are handlers for paid, paid@2") {
 			t.Errorf("%v", err)
 		}
 	})

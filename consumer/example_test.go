@@ -26,5 +26,5 @@ func ExampleByType() {
 	// Output:
 	// first version
 	// second version
-	// unknown_type: no handler for type "payment.lost", schema ""; there are handlers for payment.made, payment.made@2
+	// unknown type: no handler for type "payment.lost", schema ""; there are handlers for payment.made, payment.made@2
 }

@@ -113,7 +113,7 @@ func TestFigures(t *testing.T) {
 		if got.figures["semel_batches_total consumer=billing,end=committed"] == 0 || got.figures["semel_batch_messages consumer=billing"] < 3 || got.figures["semel_batch_commit_seconds consumer=billing"] != 0 {
 			t.Errorf("batches: %v", got.figures)
 		}
-		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_unapplied_total consumer=billing,how=dead_lettered,reason=unknown_type",
+		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_unapplied_total consumer=billing,how=dead_lettered,reason=unknown type",
 			"semel_not_ready_total consumer=billing,part=keys", "semel_batches_total consumer=billing,end=unknown"} {
 			if is, there := got.figures[figure]; !there || is != 0 {
 				t.Errorf("%s is %v (%t), want 0 before the first event", figure, is, there)

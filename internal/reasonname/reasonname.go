@@ -8,7 +8,7 @@ import "github.com/semel-go/semel"
 const (
 	None             semel.Reason = ""
 	IdentityTooLong  semel.Reason = "identity too long"
-	UnknownType      semel.Reason = "unknown_type"
+	UnknownType      semel.Reason = "unknown type"
 	WaitTooLong      semel.Reason = "wait too long"
 	MissingParameter semel.Reason = "missing parameter"
 	// BadEffects means that an endpoint responded with effects that its policy does not allow.

@@ -120,7 +120,7 @@ func (f *flight) blame(m *model.Message) *machine.Failure {
 	case model.FailsForGood:
 		a.Decision, a.Reason = semel.DecidePermanent, "permanent failure"
 	case model.UnknownType:
-		a.Decision, a.Reason, a.Free = semel.DecidePermanent, "unknown_type", true
+		a.Decision, a.Reason, a.Free = semel.DecidePermanent, "unknown type", true
 	case model.AsksPark:
 		a.Decision, a.Reason = semel.DecidePark, "look at it"
 	case model.AsksDiscard:

@@ -129,8 +129,8 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 // jsonFlags returns the flags with which a binary prints JSON: commits that are compared may have another flag.
 func jsonFlags(ctx context.Context, binary string) []string {
 	help, err := exec.CommandContext(ctx, binary, "run", "--help").Output()
-	if err == nil && bytes.Contains(help, []byte("-o", "json")) {
-		return []string{"-o", "json"}
+	if err == nil && bytes.Contains(help, []byte("--json")) {
+		return []string{"--json"}
 	}
 	return []string{"-o", "json"}
 }

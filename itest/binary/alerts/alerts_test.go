@@ -19,7 +19,7 @@ var faulty = map[string][]string{
 	"SemelDoubledEffectCaught": {`semel_backstops_total{consumer="billing"} 0x30 1x210`},
 	"SemelConflict":            {`semel_conflicts_total{consumer="billing"} 0x30 1x210`},
 	"SemelDuplicateSpike":      {`semel_duplicates_total{consumer="billing"} 0+90x60 5400x180`, `semel_deliveries_total{consumer="billing",source="kafka"} 0+100x240`},
-	"SemelUnknownType":         {`semel_unapplied_total{consumer="billing",how="parked",reason="unknown_type"} 0x30 1x210`},
+	"SemelUnknownType":         {`semel_unapplied_total{consumer="billing",how="parked",reason="unknown type"} 0x30 1x210`},
 	"SemelResidualRisk":        {`semel_without_key_total{consumer="billing"} 0x30 1x210`, `semel_intents_not_sent_again_total{consumer="billing"} 0x240`},
 	"SemelWebhooksRefused":     {`semel_webhook_requests_total{consumer="billing",fate="forged"} 0x30 0+1x30 30x180`},
 	"SemelParked":              {`semel_store_rows{store="shop",consumer="billing",state="PARKED"} 0x30 2x30 0x180`, `semel_store_suppressed_effects{store="shop",consumer="billing"} 0x30 1x210`},

@@ -21,7 +21,7 @@ func TestWhyAndCheckFitATerminal(t *testing.T) {
 		for _, args := range [][]string{
 			{"why", "id plain words that a person wrote, many of them, and then some more of them"},
 			{"why", "id plain words that a person wrote, many of them, and then some more of them", "--consumer", "parking"},
-			{"why", "nobody knows this"}, {"messages", "show", "1"}, {"check"}, {"check", "--explain", "2"},
+			{"why", "nobody knows this"}, {"messages", "show", "1"}, {"messages", "retry", "1", "--dry-run"}, {"status"}, {"check"}, {"check", "--explain", "2"},
 		} {
 			out := printed(args...)
 			if len(out) < 100 {

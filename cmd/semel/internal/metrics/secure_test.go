@@ -114,7 +114,7 @@ func TestRisksAndSuppressedEffectsAreExported(t *testing.T) {
 	})
 	t.Run("K5_an_unknown_type_is_counted_from_0", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
-		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_unapplied_total{consumer="billing",how="parked",reason="unknown_type"} 0`) {
+		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_unapplied_total{consumer="billing",how="parked",reason="unknown type"} 0`) {
 			t.Errorf("a counter that starts at 1 would show no increase:\n%s", text)
 		}
 	})

@@ -159,7 +159,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		if c.rows[i].state == "" {
 			c.rows[i].state = row.State
 		}
-		r.Consumer, r.ID, r.Reason, r.was = row.Key.Consumer, row.Key.ID, row.Reason, row.State
+		r.Consumer, r.ID, r.Reason, r.was, r.Undo = row.Key.Consumer, row.Key.ID, row.Reason, row.State, c.undo(row)
 		if err := c.allows(row); err != nil {
 			if r = r.after(err, ""); r.Result == Failed {
 				r.Result = Refused

@@ -35,11 +35,23 @@ func unnamed(text string) string {
 	return text
 }
 
+// WithoutReason returns the text of an error without the reason with which the text may begin, for places
+// that show the reason too.
+func WithoutReason(reason semel.Reason, text string) string {
+	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
+		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
+			return said
+		}
+	}
+	return text
+}
+
 // ofARow matches "row" and a number.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain formats a line of an error for printing. Plain removes the library's name and a repeated name of the
-// consumer. If the error is not about a row, Plain also removes the general text about the state of a row.
+// Plain formats a line of an error for printing. Plain removes the library's name, which is printed
+// before the line, repeated names of a consumer, store or source, and, from an error that is not about a
+// row, the text about a row's state.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
 	line = onceNamed(line)
@@ -50,15 +62,31 @@ func Plain(line string) string {
 	return line
 }
 
-// onceNamed removes the consumer's name from the start of a line if the error repeats the name.
+// subject matches the name of what an error is about, at the beginning of its text.
+var subject = regexp.MustCompile(`^(consumer|store|source) ([^ ]+): `)
+
+// onceNamed removes the name of a consumer, store or source if the text behind it begins with the same name.
+// Functions that call each other may each have added the name.
 func onceNamed(line string) string {
-	who, rest, ok := strings.Cut(line, ": "+prefix)
-	name, ofConsumer := strings.CutPrefix(who, "consumer ")
-	switch {
-	case !ok || !ofConsumer || strings.Contains(name, ": "):
+	found := subject.FindStringSubmatch(line)
+	if found == nil {
 		return line
-	case strings.HasPrefix(rest, "consumer "+name) || strings.HasPrefix(rest, "consumer "+strconv.Quote(name)):
-		return rest
 	}
-	return who + ": " + rest
+	rest := strings.TrimPrefix(line[len(found[0]):], prefix)
+	for _, name := range []string{found[2], strconv.Quote(found[2])} {
+		if again, named := strings.CutPrefix(rest, found[1]+" "+name); named && (again == "" || again[0] == ':' || again[0] == ' ') {
+			return onceNamed(rest)
+		}
+	}
+	return found[0] + onceNamed(rest)
+}
+
+// WithoutConsumer returns an error text without the name of its consumer, for places that show the name too.
+func WithoutConsumer(name, text string) string {
+	for _, who := range []string{name, strconv.Quote(name)} {
+		text = strings.ReplaceAll(text, "consumer "+who+": "+prefix, "")
+		text = strings.ReplaceAll(text, prefix+"consumer "+who+": ", "")
+		text = strings.ReplaceAll(text, "consumer "+who+": ", "")
+	}
+	return text
 }

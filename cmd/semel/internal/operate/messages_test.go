@@ -17,6 +17,9 @@ func TestPlain(t *testing.T) {
 		{"of the library", errors.New("semel: the source is gone"), "the source is gone"},
 		{"that names the consumer", fmt.Errorf("consumer billing: %w", errors.New(`semel: consumer "billing" cannot start: it has no source`)), `consumer "billing" cannot start: it has no source`},
 		{"that names it bare", fmt.Errorf("consumer billing: %w", errors.New("semel: consumer billing: 2 handlers still run")), "consumer billing: 2 handlers still run"},
+		{"that names it twice", errors.New("consumer billing: consumer billing: source orders: source orders: it is away"), "consumer billing: source orders: it is away"},
+		{"that names its store twice", errors.New("store shop: semel: store shop: the disk is full"), "store shop: the disk is full"},
+		{"that names another", errors.New("consumer bill: consumer billing: no table"), "consumer bill: consumer billing: no table"},
 		{"that names none", fmt.Errorf("consumer billing: %w", errors.New("semel: closing the source: away")), "consumer billing: closing the source: away"},
 		{"of another's words", errors.New("consumer billing: the handler said: semel: no"), "consumer billing: the handler said: semel: no"},
 		{"with a word of the library", fmt.Errorf("store shop: marks nothing: %w", semel.ErrUnsupported), "store shop: marks nothing: not supported"},
@@ -29,6 +32,18 @@ func TestPlain(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestTheNameOfAConsumerIsShownOnce(t *testing.T) {
+	for text, want := range map[string]string{
+		`its run has ended: semel: consumer "billing": no table`:                    "its run has ended: no table",
+		"its run has ended: consumer billing: semel: consumer billing: it is stuck": "its run has ended: it is stuck",
+		"consumer bill: no table": "consumer bill: no table",
+	} {
+		if got := WithoutConsumer("billing", text); got != want {
+			t.Errorf("%s: got %s", text, got)
+		}
 	}
 }
 

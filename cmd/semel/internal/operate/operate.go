@@ -123,9 +123,9 @@ type Order struct {
 	Outcome admin.Resolution
 	// DryRun only reports what the order would do.
 	DryRun bool
-	// Worked returns an error if no process would process the rows of the consumer. Only verbs Retry and
-	// Send use Worked. Worked is nil if the answer cannot be known.
-	Worked func(consumer string) error
+	// Worked returns why a row would not reach a handler, or nil if a handler would run: Retry and Send
+	// refuse the row with this error. Worked is nil if the answer cannot be known.
+	Worked func(store.StoredRow) error
 }
 
 // Result is the result for one row.
@@ -139,6 +139,8 @@ type Result struct {
 	// Result is one of the constants that follow.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
+	// Undo is the command that takes a done order back; empty if no command does so for certain.
+	Undo admin.Verb `json:"-"`
 	// was is the state of the row before the order.
 	was store.RowState
 }
@@ -188,7 +190,7 @@ func (o Order) allows(row store.StoredRow) error {
 		return err
 	}
 	if (o.Verb == admin.Retry || o.Verb == admin.Send) && o.Worked != nil {
-		if err := o.Worked(row.Key.Consumer); err != nil {
+		if err := o.Worked(row); err != nil {
 			return err
 		}
 	}

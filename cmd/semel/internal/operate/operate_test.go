@@ -25,11 +25,11 @@ type fakeInbox struct {
 	requeues func(f *fakeInbox)
 }
 
-func onlyBilling(consumer string) error {
-	if consumer == "billing" {
+func onlyBilling(r store.StoredRow) error {
+	if r.Key.Consumer == "billing" {
 		return nil
 	}
-	return fmt.Errorf("the policy has no consumer %q", consumer)
+	return fmt.Errorf("the policy has no consumer %q", r.Key.Consumer)
 }
 
 func (f *fakeInbox) Requeue(_ context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {

@@ -17,7 +17,8 @@ type Fate string
 
 // The fates. A preview predicts one of the first four. The other fates appear only in results.
 const (
-	// FateApplied means that the handler runs and the effect commits.
+	// FateApplied means that the handler runs and the effect commits. A preview cannot know whether the
+	// handler will succeed, so as a prediction FateApplied only means that the handler runs.
 	FateApplied Fate = "applied"
 	// FateSkipped means that the identity was applied before, so the replay does nothing.
 	FateSkipped Fate = "skipped as applied"
@@ -85,7 +86,7 @@ func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Pred
 
 // Preview predicts the fates of rows that are replayed with verb Retry or Send. The letters are in the order
 // of the replay, oldest first. Preview changes nothing.
-func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
+func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(store.StoredRow) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 
 // predict sets the predicted fate of a row. taken reports that an earlier dead letter of the same identity
 // will be applied.
-func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
+func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(store.StoredRow) error, taken bool) error {
 	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil
@@ -182,7 +183,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 		return predicted(FateRefused, "it is discarded; semel messages reopen parks it again")
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
-			if err := worked(r.Key.Consumer); err != nil {
+			if err := worked(r); err != nil {
 				return predicted(FateRefused, plainOf(r.Number, err))
 			}
 		}

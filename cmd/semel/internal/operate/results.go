@@ -31,6 +31,23 @@ func ending(r store.StoredRow) (result, why string) {
 	return Failed, r.LastError
 }
 
+// undo returns the command that takes the order back for a row; empty if that is not certain. A conflict cannot
+// be reopened if its first content has taken effect.
+func (o Order) undo(row store.StoredRow) admin.Verb {
+	switch o.Verb {
+	case admin.Suppress:
+		return admin.Send
+	case admin.Reopen:
+		return admin.Discard
+	case admin.Discard:
+		row.State = store.StateDiscarded
+		if !row.Conflict && admin.Reopen.May(&row, false) == nil {
+			return admin.Reopen
+		}
+	}
+	return ""
+}
+
 // after returns the result of a command for its error err. If err is nil, the result is none.
 func (r Result) after(err error, none string) Result {
 	if err == nil {

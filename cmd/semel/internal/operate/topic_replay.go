@@ -27,7 +27,7 @@ func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
 // PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter without a row must
 // not be delivered to the consumer, or "" if it may be delivered.
-func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(string) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
+func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
 	p := &TopicPlan{unknown: map[int]TopicLetter{}}

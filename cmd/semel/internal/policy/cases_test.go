@@ -148,7 +148,7 @@ func acceptedFiles() []policyCase {
 		{name: "a shared source", edits: inConsumer("filter: {type: [payment.made, payment.undone], \"header:region\": eu}", "on_filtered: park")},
 		{name: "a shared source with a type that has no handler", edits: append(byType(`pay@2: {sql: {statements: [select 1]}}`),
 			"    handler:\n", "    filter: {type: [pay, refund]}\n    handler:\n"),
-			want: "14:20: warning: consumers.billing.filter.type: type \"refund\" is included but has no handler: its messages end as unknown_type; add a handler for it, or remove it here"},
+			want: "14:20: warning: consumers.billing.filter.type: type \"refund\" is included but has no handler: its messages end with the reason \"unknown type\"; add a handler for it, or remove it here"},
 		{name: "a shared source by a header with a blank", edits: inConsumer(`filter: {"header:the region": eu}`),
 			want: "14:35: warning: consumers.billing.filter.header:the region: the name \"the region\" contains a blank, which is unusual for a header; messages without this header are excluded; check that the producer uses this name"},
 		{name: "a setting of the transaction in batches of one", edits: append(inConsumer("batch: {max_size: 1}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}",

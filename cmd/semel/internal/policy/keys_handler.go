@@ -21,7 +21,7 @@ func handlerShape() shape.Object[Handler] {
 		Fields: []shape.Field[Handler]{
 			shape.Key(shape.Meta{Name: "sql", Doc: "SQL statements, run in the message's transaction."},
 				shape.Optional[SQL](sqlShape()), func(h *Handler) **SQL { return &h.SQL }),
-			shape.Key(shape.Meta{Name: "types", Doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may include a schema version: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends by `retry.on_exhausted` with the reason `unknown_type`, without an attempt."},
+			shape.Key(shape.Meta{Name: "types", Doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may include a schema version: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends by `retry.on_exhausted` with the reason `unknown type`, without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
 			shape.Key(shape.Meta{Name: "http", Doc: "An endpoint, in any language, that Semel calls for each message; with `strategy: lease`. See [HTTP handlers](http-handlers.md)."},
 				shape.Optional[HTTP](httpShape()), func(h *Handler) **HTTP { return &h.HTTP }),

@@ -279,7 +279,7 @@ type Handler struct {
 	// SQL runs statements for every message.
 	SQL *SQL
 	// Types has a handler for each message type. A message of another type ends with the reason
-	// "unknown_type".
+	// "unknown type".
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP

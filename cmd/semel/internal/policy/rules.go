@@ -262,7 +262,7 @@ func (r rules) filter() {
 
 // filterTypes compares the types in the filter with the types of the handlers. A handler for a type that the
 // filter excludes never runs, so filterTypes reports a fault. A type without a handler may be intended: its
-// messages are parked as unknown_type.
+// messages are parked with the reason "unknown type".
 func (r rules) filterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
 	if len(in) == 0 || len(handlers) == 0 {
@@ -279,7 +279,7 @@ func (r rules) filterTypes() {
 	}
 	for i, kind := range in {
 		if !handled[kind] {
-			r.warn("filter.type", fmt.Sprintf("type %q is included but has no handler: its messages end as unknown_type", in[i]),
+			r.warn("filter.type", fmt.Sprintf("type %q is included but has no handler: its messages end with the reason \"unknown type\"", in[i]),
 				"add a handler for it, or remove it here")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	for name, c := range consumers {
 		all.Go(func() {
 			err := c.Run(ctx)
-			if err != nil && !errors.Is(err, semel.ErrHalted) && !strings.HasPrefix(err.Error(), "consumer "+name) {
+			if err != nil && !errors.Is(err, semel.ErrHalted) && !names(err, name) {
 				err = fmt.Errorf("consumer %s: %w", name, err)
 			}
 			if err != nil {
@@ -66,6 +67,17 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 		joined = append(joined, err)
 	}
 	return s, errors.Join(joined...)
+}
+
+// names reports whether the text of an error begins with the name of the consumer.
+func names(err error, consumer string) bool {
+	text := strings.TrimPrefix(err.Error(), "semel: ")
+	for _, who := range []string{consumer, strconv.Quote(consumer)} {
+		if rest, named := strings.CutPrefix(text, "consumer "+who); named && (rest == "" || strings.ContainsRune(": ", rune(rest[0]))) {
+			return true
+		}
+	}
+	return false
 }
 
 // failedEvery is the interval at which the failure of a consumer is logged again.

@@ -253,11 +253,7 @@ func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 }
 
 func (f *Facts) applied(r *store.StoredRow) Answer {
-	at := r.ChangedAt
-	if m := f.marker(); m != nil && !m.At.IsZero() {
-		at = m.At
-	}
-	a := Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s%s.", moment(at), after(r))}
+	a := Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied %s%s.", f.when(r, "at"), after(r))}
 	if act := f.last(r.Number, "resolve"); act != nil {
 		a.Says = fmt.Sprintf("It was applied: %s recorded that at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
@@ -287,8 +283,7 @@ func (f *Facts) copied(a Answer, r *store.StoredRow) Answer {
 }
 
 func (f *Facts) deadLettered(r *store.StoredRow) Answer {
-	says := fmt.Sprintf("%safter %s it was dead-lettered at %s%s%s.",
-		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	says := fmt.Sprintf("%safter %s it was dead-lettered %s%s.", lead(r, "It was not applied: "), attempts(r.Attempts), f.when(r, "at"), cause(r))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
 		rowCommand("messages show", r),
 		change("messages retry", r),
@@ -315,7 +310,7 @@ func (f *Facts) discarded(r *store.StoredRow) Answer {
 	case r.Reason == reasonname.Erased:
 		a.Says = fmt.Sprintf("%sit was discarded, and its content was erased since%s.", never, f.eraser(r.Number))
 	default:
-		a.Says = fmt.Sprintf("%sits handler or its policy discarded it at %s%s%s.", never, moment(r.ChangedAt), ofReason(r), because(r.LastError))
+		a.Says = fmt.Sprintf("%sits handler or its policy discarded it %s%s.", never, f.when(r, "at"), cause(r))
 	}
 	return f.copied(a, r)
 }
@@ -336,8 +331,8 @@ func (f *Facts) conflict(r *store.StoredRow) Answer {
 		a.Applied = No
 		a.Says = fmt.Sprintf("The first content was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
 	}
-	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s since %s%s.",
-		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), admin.StateOf(r.State), moment(r.ChangedAt), ofReason(r))
+	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s %s%s.",
+		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), admin.StateOf(r.State), f.when(r, "since"), ofReason(r))
 	if !r.State.Ended() {
 		a.Do = append(a.Do, change("messages discard", r))
 	}

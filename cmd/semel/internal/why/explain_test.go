@@ -178,6 +178,17 @@ func aside() map[string]told {
 		"K13_an_unknown_outcome_of_an_intent": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
+		"K13_parked_and_then_a_copy": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
+			reasoned(semel.ReasonPermanent)(f, r)
+			r.Repeated, r.ChangedAt = 1, now.Add(-time.Second)
+		}), StageParked, No, "it was parked at 2026-05-03 11:59:00Z (permanent failure): no such account.", "semel messages retry 17"},
+		"K13_parked_without_a_marker_and_then_a_copy": {of(store.StateParked, func(f *Facts, r *store.StoredRow) {
+			reasoned(semel.ReasonPermanent)(f, r)
+			f.Markers, r.Repeated, r.ChangedAt = nil, 1, now.Add(-time.Second)
+		}), StageParked, No, "it was parked at or before 2026-05-03 11:59:59Z (permanent failure): no such account.", "semel messages retry 17"},
+		"K13_an_error_that_begins_with_its_reason": {of(store.StateParked, func(_ *Facts, r *store.StoredRow) {
+			r.Reason, r.LastError = reasonname.UnknownType, "unknown type: no handler for type \"lost\""
+		}), StageParked, No, "(unknown type): no handler for type \"lost\". The policy has no handler", "semel messages retry 17"},
 		"K13_a_conflict_as_a_version":           {of(store.StateParked, func(_ *Facts, r *store.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel messages show 17"},
 		"K13_a_conflict_with_a_former_identity": {of(store.StateParked, reasoned(reasonname.FormerConflict)), StageConflict, No, "its previous identity has a marker", "semel messages discard 17"},
 		"K13_a_reason_that_its_handler_gave":    {of(store.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. The handler gave this reason", "semel messages retry 17"},

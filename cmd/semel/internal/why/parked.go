@@ -46,12 +46,12 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 	case r.Reason == reasonname.Suppressed:
 		return f.suppressed(r)
 	case r.UnknownOutcome():
-		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked at %s%s.", moment(r.ChangedAt), because(r.LastError))
+		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked %s%s.", f.when(r, "at"), because(r.LastError))
 		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record the outcome.", []Command{f.resolve(r), f.show(r)}}
 	case r.Reason == semel.ReasonConflict || r.Reason == reasonname.FormerConflict:
 		return f.conflicting(r)
 	}
-	says := fmt.Sprintf("It was not applied: it was parked at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	says := fmt.Sprintf("It was not applied: it was parked %s%s.", f.when(r, "at"), cause(r))
 	remedy, semels := remedies[r.Reason]
 	if !semels {
 		remedy.says, remedy.retry = "The handler gave this reason; correct the cause, then retry the message.", true
@@ -85,13 +85,26 @@ func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	case r.Version > 0:
 		says = fmt.Sprintf("other content was processed first as version %d of its stream", r.Version)
 	}
-	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked at %s.", says, moment(r.ChangedAt)), []Command{
+	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked %s.", says, f.when(r, "at")), []Command{
 		f.show(r), change("messages discard", r),
 	}}
 }
 
 func (f *Facts) resolve(r *store.StoredRow) Command {
 	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.because()
+}
+
+// when returns since when a row has its state. in is the word before the time: "at" or "since". The marker of
+// the row has this time. The row itself has the time of its last write, which may be that of a later copy.
+func (f *Facts) when(r *store.StoredRow, in string) string {
+	m, owner := f.marker(), f.owner()
+	switch {
+	case m != nil && !m.At.IsZero() && m.Outcome == r.State.Outcome() && owner != nil && owner.Number == r.Number:
+		return in + " " + moment(m.At)
+	case r.Repeated > 0:
+		return in + " or before " + moment(r.ChangedAt)
+	}
+	return in + " " + moment(r.ChangedAt)
 }
 
 // verb returns row for messages and intent for intents.
@@ -108,6 +121,12 @@ func ofReason(r *store.StoredRow) string {
 		return ""
 	}
 	return " (" + string(r.Reason) + ")"
+}
+
+// cause returns the reason and the last error of a row. An error often begins with its reason, which cause
+// returns once.
+func cause(r *store.StoredRow) string {
+	return ofReason(r) + because(operate.WithoutReason(r.Reason, r.LastError))
 }
 
 // because returns the text of an error after a colon, or "" for an empty text.

@@ -143,14 +143,21 @@ func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (
 	return []string{name}, c.RefuseUnknownConsumer(ctx, a, name)
 }
 
-// RefuseIfUnworked returns a function that calls Unworked once per name and remembers the results.
-func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(string) error {
+// RefuseIfUnworked returns a function that says why a row would not reach a handler: no consumer processes
+// the row, or the policy has no handler for the type of its message. The function calls Unworked once for
+// each consumer and keeps the results.
+func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(store.StoredRow) error {
 	known := map[string]error{}
-	return func(name string) error {
+	return func(r store.StoredRow) error {
+		name := r.Key.Consumer
 		why, found := known[name]
 		if !found {
 			why = Unworked(ctx, a.Policy(), s, name)
 			known[name] = why
+		}
+		public, _ := admin.GenerationOf(name)
+		if of := a.Policy().Consumer(public); why == nil && of != nil && r.Message != nil && r.Unreadable == "" {
+			return of.Unhandled(r.Message)
 		}
 		return why
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 		}
 		done = append(done, r)
 		if !c.JSON {
-			fmt.Fprintln(c.Out, resultLine(c, r))
+			fmt.Fprintln(c.Out, c.Wrapped(resultLine(c, o, r), further))
 		}
 	}
 	if len(done) == 0 && stopped == nil {
@@ -129,7 +130,35 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 			fmt.Fprintln(c.Err, next)
 		}
 	}
+	if !o.DryRun && !c.JSON {
+		remarkUndo(c, a.Stores[0].Name(), done)
+	}
 	return concludeOrder(c, o, done, stopped)
+}
+
+// mostUndone is the maximum number of rows that a remark names.
+const mostUndone = 10
+
+// remarkUndo prints the command that takes back what was done.
+func remarkUndo(c *command.CLI, st string, done []operate.Result) {
+	var undo admin.Verb
+	var numbers []string
+	for _, r := range done {
+		if r.Result == operate.Done && r.Undo != "" {
+			undo, numbers = r.Undo, append(numbers, fmt.Sprint(r.Number))
+		}
+	}
+	switch {
+	case len(numbers) == 0:
+		return
+	case len(numbers) > mostUndone:
+		numbers = []string{"NUMBER"}
+	}
+	noun := "messages"
+	if undo == admin.Send {
+		noun = "intents"
+	}
+	fmt.Fprintln(c.Err, "undo: "+c.SuggestIn(st, slices.Concat([]string{noun, undo.Recorded()}, numbers, []string{"--because", "WHY"})...))
 }
 
 // dueConsumers returns the names of the consumers whose rows the order made due.
@@ -225,15 +254,41 @@ func foreseen(all []operate.Result) string {
 	return strings.Join(parts, "\n")
 }
 
+// further is the indent of the further lines of a long line on a terminal.
+const further = 4
+
 // longestID is the maximum width of an id on a terminal, in columns.
 const longestID = 40
 
-func resultLine(c *command.CLI, r operate.Result) string {
+// doneOf returns what an order has done to a row.
+func doneOf(v admin.Verb) string {
+	switch v {
+	case admin.Discard:
+		return "discarded"
+	case admin.Reopen:
+		return "parked again"
+	case admin.Suppress:
+		return "parked, and not sent"
+	case admin.Resolve:
+		return "applied"
+	case admin.Release:
+		return "released, and due now"
+	case admin.Skip:
+		return "no message waits behind it any more"
+	}
+	return operate.Done
+}
+
+func resultLine(c *command.CLI, o operate.Order, r operate.Result) string {
+	result := r.Result
+	if result == operate.Done {
+		result = doneOf(o.Verb)
+	}
 	id := legible.Printable(r.ID)
 	if c.OutTerminal {
 		id = terminal.Cut(id, longestID)
 	}
-	line := fmt.Sprintf("%d %s %s: %s", r.Number, cmp.Or(legible.Printable(r.Consumer), "-"), cmp.Or(id, "-"), r.Result)
+	line := fmt.Sprintf("%d %s %s: %s", r.Number, cmp.Or(legible.Printable(r.Consumer), "-"), cmp.Or(id, "-"), result)
 	if r.Error != "" {
 		line += ": " + legible.Printable(r.Error)
 	}

@@ -87,7 +87,7 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 	for _, field := range []detailField{
 		{"number", fmt.Sprint(d.Number)},
 		{"state", string(d.State)},
-		{"reason", string(d.Reason)},
+		{"reason", reasonOf(d.View)},
 		{"consumer", d.Consumer},
 		{"source", d.Source},
 		{"id", IDOf(d.View)},
@@ -122,7 +122,15 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 }
 
 func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
-	fields, width := FieldsOf(d), 0
+	if err := writeFields(c, w, FieldsOf(d)); err != nil {
+		return err
+	}
+	return WritePayload(w, d)
+}
+
+// writeFields prints fields, their values in one column. A long value continues on the next lines.
+func writeFields(c *command.CLI, w io.Writer, fields []detailField) error {
+	width := 0
 	for _, field := range fields {
 		width = max(width, len(field.Name))
 	}
@@ -131,7 +139,7 @@ func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
 			return err
 		}
 	}
-	return WritePayload(w, d)
+	return nil
 }
 
 // WritePayload prints the payload of a message and its edits, if the view contains the payload.

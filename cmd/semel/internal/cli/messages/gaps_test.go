@@ -373,7 +373,7 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 		}
 		has(t, out.String(), "state blocked\n", "stream a\n", "version 2\n", "waits until 20")
 		out.Reset()
-		if err := output.Table(&out, []operate.View{detail.View}, rowColumns([]operate.View{detail.View}, false), command.UsualWidth); err != nil {
+		if err := output.Table(&out, []operate.View{detail.View}, columnsOf([]operate.View{detail.View}, false, false), command.UsualWidth); err != nil {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "STREAM", "VERSION")

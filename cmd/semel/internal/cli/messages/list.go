@@ -12,6 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/reasonname"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -89,14 +91,41 @@ func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.Row
 			}
 		}
 	}
-	columns := rowColumns
+	columns := rowColumns(severalStates(f.States))
 	if of.intents {
 		columns = intentColumns
 	}
-	if err := command.PrintList(c, l, "rows", of.word, views, count, columns); err != nil || c.JSON || count > 0 {
+	err := command.PrintList(c, l, "rows", of.word, views, count, columns)
+	switch {
+	case err != nil || c.JSON:
 		return err
+	case count == 0:
+		return pointAtReasons(ctx, c, a, f)
+	case c.OutTerminal:
+		fmt.Fprintln(c.Err, c.SuggestIn(listedStore(a), of.word+"s", "show", "NUMBER"))
 	}
-	return pointAtReasons(ctx, c, a, f)
+	return nil
+}
+
+// severalStates reports whether messages in several states were asked for. For the states that are chosen without
+// --state it returns false.
+func severalStates(stored []store.RowState) bool {
+	states, others := map[admin.State]bool{}, false
+	for _, s := range stored {
+		state := admin.StateOf(s)
+		states[state] = true
+		others = others || !slices.Contains(attention(), state)
+	}
+	return len(stored) == 0 || len(states) > 1 && others
+}
+
+// listedStore returns what a suggested command has as the store of a listed row: the column STORE, if the list has
+// rows of several stores.
+func listedStore(a *assembly.Assembly) string {
+	if len(a.Stores) > 1 {
+		return "STORE"
+	}
+	return a.Stores[0].Name()
 }
 
 // view returns the view of a row. For an intent, the view has the recipient, which the store keeps as the
@@ -110,14 +139,21 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 }
 
 // rowColumns returns the columns of the table of messages. With limited width, rowColumns leaves out columns
-// whose cells are all equal, and columns that few users need.
-func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
+// whose cells are all equal, and columns that few users need. With states, STATE is always shown.
+func rowColumns(states bool) func(views []operate.View, wide bool) []output.Column[operate.View] {
+	return func(views []operate.View, wide bool) []output.Column[operate.View] {
+		return columnsOf(views, wide, states)
+	}
+}
+
+func columnsOf(views []operate.View, wide, states bool) []output.Column[operate.View] {
 	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
+	failed := slices.ContainsFunc(views, func(v operate.View) bool { return reasonOf(v) != "" || lastErrorOf(v) != "" })
 	return []output.Column[operate.View]{
 		output.Number("NUMBER", func(v operate.View) int64 { return v.Number }),
 		output.Text("STORE", storeOf).IfVaried(),
-		output.Text("STATE", stateOf).If(wide).OrVaried(),
-		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
+		output.Text("STATE", stateOf).If(wide || states).OrVaried(),
+		output.Flexible("REASON", reasonOf).If(wide || failed),
 		output.Flexible("CONSUMER", consumerOf).If(wide).OrVaried(),
 		output.Flexible("ID", IDOf),
 		output.Flexible("STREAM", operate.View.StreamName).If(versioned),
@@ -127,7 +163,7 @@ func rowColumns(views []operate.View, wide bool) []output.Column[operate.View] {
 		output.Number("REPEATED", func(v operate.View) int { return v.Repeated }).If(wide),
 		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, operate.View.Waits)),
 		output.Text("AGE", ageOf),
-		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
+		output.Flexible("LAST ERROR", lastErrorOf).If(wide || failed),
 	}
 }
 
@@ -145,7 +181,7 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 		output.Number("NUMBER", func(v operate.View) int64 { return v.Number }),
 		output.Text("STORE", storeOf).IfVaried(),
 		output.Text("STATE", stateOf),
-		output.Flexible("REASON", func(v operate.View) string { return string(v.Reason) }),
+		output.Flexible("REASON", reasonOf),
 		output.Flexible("SENDER", consumerOf).If(wide).OrVaried(),
 		output.Flexible("WRITTEN BY", func(v operate.View) string { return v.Source }).If(wide).OrVaried(),
 		output.Flexible("TYPE", kind).If(wide && some(kind)).OrVaried(),
@@ -153,19 +189,25 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 		output.Flexible("RECIPIENT", recipient).If(recipients),
 		output.Flexible("ID", IDOf).If(wide || !recipients),
 		output.Text("AGE", ageOf),
-		output.Flexible("LAST ERROR", func(v operate.View) string { return beyond(v.Reason, v.Last) }),
+		output.Flexible("LAST ERROR", lastErrorOf),
 	}
 }
 
-// beyond returns an error text without the reason at its start. The table shows the reason in a separate
-// column.
-func beyond(reason semel.Reason, text string) string {
-	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
-		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
-			return said
-		}
+// reasonOf returns why a message waits, was parked or has ended. An applied message keeps the reason of
+// an earlier failure, which is not about its state.
+func reasonOf(v operate.View) string {
+	if v.State == admin.Applied && v.Reason != reasonname.Erased {
+		return ""
 	}
-	return text
+	return string(v.Reason)
+}
+
+// lastErrorOf returns the last error of a message that was not applied, without its reason.
+func lastErrorOf(v operate.View) string {
+	if v.State == admin.Applied {
+		return ""
+	}
+	return operate.WithoutReason(v.Reason, v.Last)
 }
 
 // ageOf returns the time since the message was received.
@@ -191,7 +233,8 @@ func stateOf(v operate.View) string { return string(v.State) }
 
 func consumerOf(v operate.View) string { return v.Consumer }
 
-// pointAtReasons prints the reasons that exist, for a user who filtered by a reason that no row has.
+// pointAtReasons prints the existing reasons if no row has the reason in the filter. If no row has any reason,
+// and Semel does not know the one in the filter, pointAtReasons prints the reasons of Semel.
 func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil
@@ -207,8 +250,11 @@ func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f
 			counts[g.Reason] += g.Count
 		}
 	}
-	if len(counts) > 0 {
-		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
+	switch {
+	case len(counts) > 0:
+		c.Remark("--reason %q: no row has this reason; there are %s", asked, byReason(counts))
+	case !slices.Contains(reasons(), string(asked)):
+		c.Remark("--reason %q: no row has this reason; the reasons are %s, and those that your handlers give", asked, strings.Join(reasons(), ", "))
 	}
 	return nil
 }

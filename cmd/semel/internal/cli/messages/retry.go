@@ -43,8 +43,9 @@ func retryCommand(c *command.CLI, of subject) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return r.run(c, cmd, args) },
 	}
 	cmd.Long = `Retry messages now; a running consumer processes them. --wait, --run and
---dry-run print the predicted results, and retry messages of one key in order.
-Attempts stay counted: without attempts left, a message gets one more.`
+--dry-run print what is predicted, and retry messages of one key in order.
+Whether a handler will succeed cannot be predicted. Attempts stay counted:
+without attempts left, a message gets one more.`
 	if of.intents {
 		cmd.Long = `Retry intents now, suppressed ones too. A running sender sends them, or this
 command with --run. Attempts stay counted: without attempts left, an intent
@@ -195,7 +196,7 @@ func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []opera
 		all = slices.DeleteFunc(all, func(l operate.Letter) bool { return l.Consumer != "" && !slices.Contains(taken, l.Consumer) })
 	}
 	if !d.JSON {
-		fmt.Fprintln(d.Out, "predicted: "+fatesOf(all, func(l operate.Letter) operate.Fate { return l.Prediction }))
+		fmt.Fprintln(d.Out, d.Wrapped(predictions(all), further))
 	}
 	o := operate.Replay{Verb: d.verb, Who: d.who, Why: d.why, Rate: d.rate}
 	if d.here {

@@ -71,14 +71,14 @@ func (d *retry) print(done retried) {
 	}
 	for _, l := range done.Results {
 		if len(d.chosen.Numbers) > 0 || !l.OK() || l.Changed() {
-			fmt.Fprintln(d.Out, retriedLine(d.CLI, l))
+			fmt.Fprintln(d.Out, d.Wrapped(retriedLine(d.CLI, l), further))
 		}
 	}
 	if done.DryRun {
-		fmt.Fprintln(d.Out, "predicted: "+countsOf(done.Prediction, done.Results, func(l operate.Letter) operate.Fate { return l.Prediction }))
+		fmt.Fprintln(d.Out, d.Wrapped(predictions(done.Results), further))
 	}
 	if done.Happened != nil {
-		fmt.Fprintln(d.Out, "happened: "+countsOf(done.Happened, nil, nil))
+		fmt.Fprintln(d.Out, "happened: "+countsOf(done.Happened, func(f operate.Fate) string { return string(f) }))
 		if done.Changed == 0 {
 			fmt.Fprintln(d.Out, "all as predicted")
 		} else {
@@ -93,13 +93,16 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 		id = terminal.Cut(id, longestID)
 	}
 	line := fmt.Sprintf("%s %s %s: ", cmp.Or(legible.Printable(l.Place), fmt.Sprint(l.Number)), cmp.Or(legible.Printable(l.Consumer), "-"), id)
-	if l.Happened == "" {
-		line += "would be " + string(l.Prediction)
-	} else {
+	switch {
+	case l.Happened != "":
 		line += string(l.Happened)
+	case l.Prediction == operate.FateApplied:
+		line += "its handler would run"
+	default:
+		line += "would be " + string(l.Prediction)
 	}
 	if l.Changed() {
-		line += fmt.Sprintf(" (predicted: %s)", l.Prediction)
+		line += fmt.Sprintf(" (predicted: %s)", predicted(l.Prediction))
 	}
 	if l.Why != "" {
 		line += ": " + legible.Printable(l.Why)
@@ -107,34 +110,44 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// fatesOf lists the number of messages by result.
-func fatesOf(all []operate.Letter, of func(operate.Letter) operate.Fate) string {
-	counts := map[operate.Fate]int{}
-	for _, l := range all {
-		counts[of(l)]++
+// predicted returns a predicted result as people read it. Whether a handler will succeed cannot be
+// predicted.
+func predicted(f operate.Fate) string {
+	if f == operate.FateApplied {
+		return "applied if the handler succeeds"
 	}
-	return countsOf(counts, all, of)
+	return string(f)
 }
 
-// countsOf lists numbers by result, in a fixed order. For refused messages, countsOf adds the causes.
-func countsOf(counts map[operate.Fate]int, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
+// predictions returns the line about the predicted results. Refused messages are listed with the
+// cause.
+func predictions(all []operate.Letter) string {
+	counts := map[operate.Fate]int{}
+	for _, l := range all {
+		counts[l.Prediction]++
+	}
+	return "predicted: " + countsOf(counts, func(f operate.Fate) string { return predicted(f) + refusals(f, all) })
+}
+
+// countsOf lists the numbers in the order of the results, each with its name.
+func countsOf(counts map[operate.Fate]int, name func(operate.Fate) string) string {
 	var parts []string
 	for _, fate := range operate.Fates() {
 		if n := counts[fate]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, fate)+refusals(fate, all, of))
+			parts = append(parts, fmt.Sprintf("%d %s", n, name(fate)))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// refusals lists the number of refused messages by cause.
-func refusals(fate operate.Fate, all []operate.Letter, of func(operate.Letter) operate.Fate) string {
-	if fate != operate.FateRefused || of == nil {
+// refusals lists the number of messages by cause of the predicted refusal.
+func refusals(fate operate.Fate, all []operate.Letter) string {
+	if fate != operate.FateRefused {
 		return ""
 	}
 	whys := map[string]int{}
 	for _, l := range all {
-		if of(l) == fate {
+		if l.Prediction == fate {
 			why, _, _ := strings.Cut(l.Why, ";")
 			whys[why]++
 		}

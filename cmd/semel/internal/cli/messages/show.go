@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
@@ -84,7 +85,43 @@ func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st s
 	if c.JSON {
 		return c.WriteJSON(detail)
 	}
-	return command.Failed(writeDetail(c, c.Out, detail))
+	if err := writeDetail(c, c.Out, detail); err != nil {
+		return command.Failed(err)
+	}
+	legal, err := box.Legal(ctx, number, of.commands(), command.RefuseIfUnworked(ctx, a, a.Stores[0]))
+	if err != nil {
+		c.Remark("the commands that are possible now are not known: %v", err)
+	}
+	return command.Failed(of.writeCommands(c, a.Stores[0].Name(), number, legal))
+}
+
+// commands returns the commands that change one row, in the order in which show lists them.
+func (of subject) commands() []admin.Verb {
+	if of.intents {
+		return []admin.Verb{admin.Send, admin.Resolve, admin.Suppress, admin.Release, admin.Discard}
+	}
+	return []admin.Verb{admin.Retry, admin.Resolve, admin.Edit, admin.Release, admin.Skip, admin.Discard, admin.Reopen}
+}
+
+// writeCommands prints the commands that may change a row of a store.
+func (of subject) writeCommands(c *command.CLI, st string, number int64, legal []admin.Verb) error {
+	for i, verb := range legal {
+		if i == 0 {
+			fmt.Fprint(c.Out, "\ncommands that are possible now:\n")
+		}
+		words := []string{of.word + "s", verb.Recorded(), fmt.Sprint(number)}
+		switch verb {
+		case admin.Resolve:
+			words = append(words, "--outcome", of.done())
+		case admin.Edit:
+			words = append(words, "--payload", "FILE")
+		}
+		words = append(words, "--because", "WHY")
+		if _, err := fmt.Fprintln(c.Out, "  "+terminal.Line(c.SuggestIn(st, words...))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failureGroup matches names of failure groups, which `semel messages summary` prints.
@@ -189,31 +226,29 @@ func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string,
 }
 
 func writeTopicDetail(c *command.CLI, d operate.TopicDetail) error {
-	w := c.Out
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := ""
 	if d.Row > 0 {
 		row = fmt.Sprintf("%d; its history: %s", d.Row, c.Suggest("messages", "show", fmt.Sprint(d.Row)))
 	}
-	for _, field := range []struct{ name, value string }{
+	fields := []detailField{
 		{"place", d.Place}, {"state", string(d.Stands)}, {"why", d.Why}, {"row", row}, {"reason", string(d.Reason)}, {"consumer", d.Consumer},
 		{"source", d.Source}, {"id", d.ID + output.Base64Named(d.IDBase64)}, {"type", d.Type}, {"attempts", fmt.Sprint(d.Attempts)}, {"last error", d.Error},
 		{"from", d.From}, {"written", output.Moment(d.Written)}, {"payload", fmt.Sprintf("%d bytes", d.Size)},
-	} {
-		if field.value != "" {
-			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
-		}
+	}
+	fields = slices.DeleteFunc(fields, func(f detailField) bool { return f.Value == "" })
+	for i := range fields {
+		fields[i].Value = legible.Printable(fields[i].Value)
 	}
 	for _, h := range d.Headers {
-		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+		fields = append(fields, detailField{"header", legible.Printable(h.Name) + ": " + legible.Printable(h.Value+h.ValueBase64)})
 	}
-	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+	if err := writeFields(c, c.Out, fields); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
 		return err
 	}
 	payload := d.PayloadBase64
 	if d.Payload != nil {
 		payload = legible.Printable(*d.Payload)
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", payload)
+	_, err := fmt.Fprintf(c.Out, "\n%s\n", payload)
 	return err
 }

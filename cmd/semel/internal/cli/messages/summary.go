@@ -14,8 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groupsShown is the default value of --limit for summaries.
-const groupsShown = 40
+const (
+	// groupsShown is the default of --limit for a summary. On a terminal the default is smaller if the screen has
+	// fewer lines.
+	groupsShown = 40
+	// linesBeside is the number of lines of a screen that are not groups: the titles, the count and the prompt.
+	linesBeside = 3
+)
 
 func summaryCommand(c *command.CLI) *cobra.Command {
 	f, l, by := &filter{}, &command.Listing{}, ""
@@ -23,12 +28,16 @@ func summaryCommand(c *command.CLI) *cobra.Command {
 		Use:   "summary",
 		Short: "Count messages by failure or state",
 		Long: `Count the messages that need a person by failure group: one consumer, state and
-reason with similar errors. With --by state, count the waiting and running
-messages of each consumer.`,
+reason with similar errors; the largest groups first, as many as the screen
+has lines. With --by state, count the waiting and running messages of each
+consumer.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch by {
 			case "failure":
+				if c.OutTerminal && c.Height > 0 && !cmd.Flags().Changed("limit") {
+					l.Limit = min(l.Limit, max(1, c.Height-linesBeside))
+				}
 				return look(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
 					return summarize(ctx, c, a, chosen, f.group, l)
 				})
@@ -85,7 +94,7 @@ func groupColumns(_ []operate.Group, wide bool) []output.Column[operate.Group] {
 		output.Flexible("REASON", func(g operate.Group) string { return string(g.Reason) }),
 		output.Flexible("CONSUMER", func(g operate.Group) string { return g.Consumer }).If(wide).OrVaried(),
 		output.Text("OLDEST", func(g operate.Group) string { return output.Age(g.First, time.Now()) }),
-		output.Flexible("LAST ERROR", func(g operate.Group) string { return beyond(g.Reason, g.Error) }),
+		output.Flexible("LAST ERROR", func(g operate.Group) string { return operate.WithoutReason(g.Reason, g.Error) }),
 	}
 }
 

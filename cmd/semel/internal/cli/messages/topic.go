@@ -117,6 +117,9 @@ func listTopic(ctx context.Context, c *command.CLI, name string, f *filter, l *c
 		return err
 	}
 	fmt.Fprintln(c.Err, output.Counted(len(shown), len(all), "message"))
+	if c.OutTerminal && len(all) > 0 {
+		fmt.Fprintln(c.Err, c.Suggest("messages", "show", "PLACE", "--consumer", c.Consumer))
+	}
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/tracing"
 	"github.com/spf13/cobra"
@@ -141,7 +142,7 @@ func writeHealth(w io.Writer, h metrics.Health) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Consumers)) {
 		of := h.Consumers[name]
-		if _, err := fmt.Fprintf(w, "%s: %s\n", name, state(of.OK, of.Reason)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", name, state(of.OK, operate.WithoutConsumer(name, of.Reason))); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -26,12 +25,13 @@ func statusCommand(c *command.CLI) *cobra.Command {
 		Use:   "status",
 		Short: "Show what needs a person",
 		Long: `Show what needs a person, the oldest first, each with the command to type next:
-parked and dead-lettered messages, gaps, pauses, and consumers that are not
-running or not ready.
+parked and dead-lettered messages, messages that are due and that no process
+has claimed for a minute, gaps, pauses, and consumers that are not running or
+not ready.
 
-Parked messages, dead letters, gaps and pauses come from the stores; whether a
-consumer runs and is ready comes from the run at the address of the policy key
-listen. Without that key, status does not know it.
+Messages, gaps and pauses come from the stores; whether a consumer runs and is
+ready comes from the run at the address of the policy key listen. Without that
+key, status does not know it.
 
 Exit codes: 0 nothing needs a person; 4 something does.`,
 		Args: command.NoArgs,
@@ -56,7 +56,7 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 type need struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
-	// What is one of: parked, dead, gap, paused, not running, not ready, no run, not readable.
+	// What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`
@@ -79,7 +79,11 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
-		needs = append(needs, found...)
+		due, err := w.unclaimed(ctx, l, s)
+		if err != nil {
+			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		needs = slices.Concat(needs, found, due)
 	}
 	slices.SortStableFunc(needs, func(a, b need) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Consumer, b.Consumer))
@@ -103,7 +107,6 @@ func (w *watching) needs(l *topLook) []need {
 	if l.noRun != "" {
 		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.Suggest("run")})
 	}
-	asked := w.policy.Listen.Address != "" && l.noRun == ""
 	for _, v := range l.Consumers {
 		n := need{Store: v.Store, Consumer: v.Consumer, What: v.State, Why: v.Error, Since: v.since}
 		switch {
@@ -111,7 +114,7 @@ func (w *watching) needs(l *topLook) []need {
 			n.Next = w.Suggest("consumers", "resume", v.Consumer, "--because", "WHY")
 		case v.State == "not ready":
 			n.Next = w.Suggest("check", "--consumer", v.Consumer)
-		case asked && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil:
+		case w.saysNotRunning(l, v):
 			n.What, n.Why, n.Next = "not running", "the run at "+w.policy.Listen.Address+" does not run it", w.Suggest("run", "--consumer", v.Consumer)
 		default:
 			continue
@@ -119,6 +122,11 @@ func (w *watching) needs(l *topLook) []need {
 		needs = append(needs, n)
 	}
 	return needs
+}
+
+// saysNotRunning reports whether the process at the address of listen says that it does not run a consumer.
+func (w *watching) saysNotRunning(l *topLook, v topView) bool {
+	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil
 }
 
 // stored returns the problems that the store has recorded: parked and dead-lettered messages by consumer,
@@ -175,15 +183,15 @@ func (w *watching) printNeeds(now time.Time, needs []need) error {
 		return err
 	}
 	for _, n := range needs {
-		if err := n.print(w.Out, now); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "%s\n  %s\n", w.Wrapped(n.line(now), 4), n.Next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// print prints the problem on one line and the next command on a second line.
-func (n need) print(out io.Writer, now time.Time) error {
+// line describes the problem.
+func (n need) line(now time.Time) string {
 	what := n.What
 	if n.Count > 0 {
 		what = fmt.Sprintf("%d %s", n.Count, n.What)
@@ -201,6 +209,5 @@ func (n need) print(out io.Writer, now time.Time) error {
 	if !n.Since.IsZero() {
 		line += ", for " + age(now, n.Since)
 	}
-	_, err := fmt.Fprintf(out, "%s\n  %s\n", line, n.Next)
-	return err
+	return line
 }

@@ -93,7 +93,7 @@ func (w *watching) look(ctx context.Context) *topLook {
 			l.Failed++
 			note := unreadable(ctx, s, err)
 			l.Notes = append(l.Notes, note)
-			l.unreadable = append(l.unreadable, need{Store: s.Name(), What: "not readable", Why: note})
+			l.unreadable = append(l.unreadable, need{Store: s.Name(), What: "not readable", Why: strings.TrimPrefix(note, "store "+s.Name()+": ")})
 			w.unread(l, s)
 		}
 	}
@@ -219,11 +219,12 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 // ready sets the state and the last error from the health that the process reports.
 func (v *topView) ready(h metrics.ConsumerHealth) {
 	v.LastError, v.runs = h.LastError, true
+	reason := operate.WithoutConsumer(v.Consumer, h.Reason)
 	switch {
 	case !h.OK && v.State != "paused":
-		v.State, v.Error = "not ready", h.Reason
+		v.State, v.Error = "not ready", reason
 	case v.State == "":
-		v.State, v.Error = "running", h.Reason
+		v.State, v.Error = "running", reason
 	}
 }
 

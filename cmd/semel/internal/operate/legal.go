@@ -1,0 +1,43 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// Legal returns those of the commands that may change a row as it is now. worked is Order.Worked.
+func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, worked func(store.StoredRow) error) (legal []admin.Verb, err error) {
+	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	for _, verb := range commands {
+		may, err := b.may(ctx, verb, rows[0], worked)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: row %d: find its commands: %w", b.Store, number, err)
+		}
+		if may {
+			legal = append(legal, verb)
+		}
+	}
+	return legal, nil
+}
+
+// may reports whether a command may change a row.
+func (b Box) may(ctx context.Context, verb admin.Verb, r store.StoredRow, worked func(store.StoredRow) error) (bool, error) {
+	if verb == admin.Edit {
+		if r.Message == nil || admin.MayEdit(&r, nil) != nil {
+			return false, nil
+		}
+		first, found, err := b.first(ctx, r)
+		return !found || first.Outcome != store.Applied && first.Outcome != store.Waiting, err
+	}
+	if (Order{Verb: verb, DryRun: true, Worked: worked}).allows(r) != nil {
+		return false, nil
+	}
+	taken, err := b.taken(ctx, verb, r)
+	return !taken, err
+}
