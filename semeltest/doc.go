@@ -10,5 +10,6 @@
 // what happened, to which message, and how to fix the fault.
 //
 // The kit works in process and without waiting: a crash is a store that fails from one point on, and a
-// restart is a new consumer. It does not test Semel itself, a broker, or a database server.
+// restart is a new consumer. With Handler.Process it also kills child processes. It does not test Semel
+// itself, a broker, or a database server.
 package semeltest

@@ -1,10 +1,10 @@
-package semeltest
+package handlertest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/source"
@@ -12,8 +12,8 @@ import (
 
 // session is one Run.
 type session[Tx any] struct {
-	start func(t *testing.T) Handler[Tx]
-	t     *testing.T // of the subtest that runs
+	start func(t T) Handler[Tx]
+	t     T // of the subtest that runs
 	// base is what an undisturbed run does. repeated is why other runs cannot be compared with it.
 	base     *baseline
 	repeated error
@@ -30,17 +30,21 @@ type baseline struct {
 	err  error
 }
 
-// scenario is a subtest. scenario returns what it found, or a *notRun.
+// scenario is a subtest. run returns what it found, or a *NotRun.
 type scenario[Tx any] struct {
-	name string
-	run  func(s *session[Tx]) error
+	name  string
+	group Group
+	run   func(s *session[Tx]) error
 	// alone scenarios find out whether runs can be compared; all others need that they can.
 	alone bool
 }
 
-func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
+func (s *session[Tx]) run(t T, c scenario[Tx]) error {
 	t.Helper()
 	s.t = t
+	if o := ordered(); o != nil && o.Test == t.Name() {
+		return s.obey(o)
+	}
 	if s.base == nil {
 		s.base = s.undisturbed()
 		if s.base.err == nil {
@@ -49,10 +53,10 @@ func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
 	}
 	if !c.alone {
 		if s.base.err != nil {
-			return &notRun{"the first delivery failed"}
+			return &NotRun{"the first delivery failed"}
 		}
 		if s.repeated != nil {
-			return &notRun{"two undisturbed runs differ, so disturbed runs cannot be compared"}
+			return &NotRun{"two undisturbed runs differ, so disturbed runs cannot be compared"}
 		}
 	}
 	return c.run(s)
@@ -60,7 +64,7 @@ func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
 
 func (s *session[Tx]) world() *world[Tx] {
 	s.t.Helper()
-	return newWorld(s.t, s.start)
+	return newWorld(s.t, s.start, rand.Text()[:12])
 }
 
 // undisturbed delivers each message once.
