@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/proof"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
@@ -23,6 +24,11 @@ type Subject struct {
 	NoFacts string
 	// Schema describes what is missing in the tables; empty if nothing is known to be missing.
 	Schema string
+	// Proof is nil if no result of semel check --prove is known; NoProof says why. Changed reports that the policy has
+	// changed since.
+	Proof   *proof.Proof
+	NoProof string
+	Changed bool
 	// Broker is nil if the source is not Kafka. Its NoHorizon and NoPositions say why values are missing.
 	Broker *Broker
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ofFiles are the flags whose value is a file, or a folder.
-var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
+var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids", "messages", "setup"}
 
 // completeWords has the shell propose no files where the commands want none. What has words
 // of its own keeps them.
