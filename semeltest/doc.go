@@ -8,6 +8,7 @@
 // the transaction. A failed subtest says in one sentence what happened, to which message, and how to fix the
 // fault.
 //
-// All subtests run in this process, without waiting: a crash is a store that fails from one point on, and a
-// restart is a new consumer. The package does not test Semel itself, a broker, or a database server.
+// All subtests run without waiting: a crash is a store that fails from one point on, and a restart is a new
+// consumer. With Handler.Process, two subtests also kill child processes. The package does not test Semel
+// itself, a broker, or a database server.
 package semeltest

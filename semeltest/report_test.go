@@ -1,49 +1,13 @@
 package semeltest
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/house/pages"
-	"github.com/semel-go/semel/memstore"
 )
 
 const page = "../docs/guides/testing.md"
 
-func TestThePageShowsTheReportOfAHandlerWithAFault(t *testing.T) {
-	s := &session[*memstore.Tx]{start: func(*testing.T) Handler[*memstore.Tx] {
-		store, mails := memstore.New(), []string{}
-		return Handler[*memstore.Tx]{
-			Store: store,
-			Handle: func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
-				mails = append(mails, "receipt for "+m.ID())
-				return tx.Add("balance", 1)
-			},
-			Messages: []*semel.Message{Message("payment-1", "{}"), Message("payment-2", "{}")},
-			Effect:   func(context.Context) (string, error) { return fmt.Sprintf("%s %q", store.Get("balance"), mails), nil },
-		}
-	}}
-	var all report
-	for _, c := range cases[*memstore.Tx]() {
-		all = append(all, result{c.name, s.run(t, c)})
-	}
-	if text := all.String(); !strings.Contains(pages.Read(t, page), "```text"+text+"```") {
-		t.Errorf("%s does not show this report:\n```text%s```", page, text)
-	}
-}
-
-func TestThePageNamesEachSubtest(t *testing.T) {
-	text := pages.Read(t, page)
-	for _, c := range cases[*memstore.Tx]() {
-		if !strings.Contains(text, "`"+c.name+"`") {
-			t.Errorf("%s does not name the subtest %q", page, c.name)
-		}
-	}
-}
-
 func TestThePageShowsCodeThatIsCompiled(t *testing.T) {
-	pages.Shows(t, page, 4, pages.Read(t, "example_test.go", "provider_example_test.go", "../itest/store/handlers/billing_test.go", "../itest/store/handlers/billing_sqlite_test.go"))
+	pages.Shows(t, page, 5, pages.Read(t, "example_test.go", "provider_example_test.go", "../itest/store/handlers/billing_test.go", "../itest/store/handlers/billing_sqlite_test.go", "../itest/store/handlers/killed_test.go"))
 }

@@ -3,12 +3,12 @@ package semeltest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/handlertest"
 	"github.com/semel-go/semel/store"
 )
 
@@ -31,6 +31,10 @@ type Handler[Tx any] struct {
 	Config consumer.Config
 	// Provider is the provider that the handler calls; nil if the handler makes no calls.
 	Provider *Provider
+	// Process is the database that function Process returned. If it is not empty, two subtests start
+	// the test again as a child process and kill it with SIGKILL, before and after a COMMIT. The store
+	// must outlive its process: a SQLite file or PostgreSQL. On Windows these subtests are skipped.
+	Process string
 }
 
 // Run runs all subtests. start returns a handler with an empty state: it creates or empties the tables that
@@ -39,23 +43,36 @@ type Handler[Tx any] struct {
 // message, and how to fix the fault. At the end Run logs a table of all subtests.
 func Run[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) {
 	t.Helper()
-	s := &session[Tx]{start: start}
-	var all report
-	for _, c := range cases[Tx]() {
-		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+	made := func(t handlertest.T) handlertest.Handler[Tx] { return start(t.(*testing.T)).inner() }
+	report := handlertest.Run(made, func(name string, run func(t handlertest.T) error) error {
+		err := errors.New("the subtest was ended")
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			t.Helper()
-			err := s.run(t, c)
-			all = append(all, result{c.name, err})
-			var skip *notRun
+			err = run(t)
+			var skip *handlertest.NotRun
 			switch {
 			case errors.As(err, &skip):
-				t.Skip(skip.why)
+				t.Skip(skip.Why)
 			case err != nil:
 				t.Error(err)
 			}
 		})
+		return err
+	})
+	t.Log(report)
+}
+
+// inner returns the handler in the form of the kit.
+func (h Handler[Tx]) inner() handlertest.Handler[Tx] {
+	inner := handlertest.Handler[Tx]{Store: h.Store, Handle: h.Handle, Messages: h.Messages, Effect: h.Effect, Config: h.Config}
+	if h.Provider != nil {
+		inner.Provider = &h.Provider.server
+		inner.Provider.Forgets = h.Provider.Forgets
 	}
-	t.Log(all)
+	if h.Process != "" {
+		inner.Process = &handlertest.Process{Database: h.Process, Command: again}
+	}
+	return inner
 }
 
 // Message returns a message with the headers of a CloudEvent (ce-id, ce-source "semeltest"). The default of
@@ -68,42 +85,4 @@ func Message(id, body string) *semel.Message {
 		},
 		Body: []byte(body),
 	}
-}
-
-// result is the result of a subtest: nil, a *notRun, or the fault that was found.
-type result struct {
-	name string
-	err  error
-}
-
-// notRun says why a subtest does not apply.
-type notRun struct{ why string }
-
-func (e *notRun) Error() string { return "not run: " + e.why }
-
-// report prints all results as a table. If two subtests found the same sentence, it is printed once.
-type report []result
-
-func (r report) String() string {
-	var b strings.Builder
-	b.WriteString("\n")
-	said := map[string]string{}
-	for _, x := range r {
-		var skip *notRun
-		word, why := "ok", ""
-		switch {
-		case errors.As(x.err, &skip):
-			word, why = "-", skip.why
-		case x.err != nil:
-			word = "FAIL"
-			why, _, _ = strings.Cut(x.err.Error(), "\n")
-		}
-		if by := said[why]; by != "" && word == "FAIL" {
-			why = "see " + by
-		} else {
-			said[why] = x.name
-		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-4s  %-36s  %s", word, x.name, why), " ") + "\n")
-	}
-	return b.String()
 }

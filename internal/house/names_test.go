@@ -13,7 +13,7 @@ const (
 	mostNames     = 150
 	mostContracts = 129
 	mostKeys      = 23
-	mostKit       = 5
+	mostKit       = 6
 )
 
 func TestAUserIsShownFewNames(t *testing.T) {

@@ -38,6 +38,7 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 			continue
 		}
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
+		s.prove(p)
 		s.read(ctx, asked, open)
 		if ctx.Err() != nil && (s.Facts == nil || s.Facts.Deep == nil) {
 			return all // without facts no question could be answered

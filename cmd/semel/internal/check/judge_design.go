@@ -119,12 +119,6 @@ func (s *Subject) own(name string) bool {
 	return public == s.Consumer.Name
 }
 
-func untested(what string) func(*Subject) Answer {
-	return func(*Subject) Answer {
-		return cannot("test it: docs/guides/testing.md#test-a-policy says how; package semeltest tests handlers in Go", "no test of %s has written its result into the store, and this release has no command that does", what)
-	}
-}
-
 func (s *Subject) effect() Answer {
 	e := s.Consumer.Effect
 	if e == nil {

@@ -1,5 +1,7 @@
 package check
 
+import "github.com/semel-go/semel/internal/handlertest"
+
 // Question is a question of the design review.
 type Question struct {
 	// Number never changes. The number of a removed question is not reused.
@@ -22,7 +24,7 @@ func design() []Question {
 		{1, "what is the id of a message?", "Deliveries with the same id are copies of one message. The id must come from the producer. Fails if markers are kept and the policy names no id, and if the id of a webhook is an unsigned header, unless the effect may happen twice.", (*Subject).id},
 		{2, "is the id stable over retries and replays?", "If a retry, the broker or the consumer creates a new id, every copy takes effect. The policy refuses coordinates of the broker. Fails if the store has recorded another identity that is neither named as previous nor retired.", (*Subject).stable},
 		{3, "is deduplication scoped by consumer?", "A marker belongs to one consumer, and a renamed consumer has no markers. Fails if the store does not know the consumer but knows one with the same identity that the policy lacks, and if other handlers own the name.", (*Subject).scoped},
-		{4, "is duplicate delivery tested?", "Without such a test, the first duplicate is delivered in production. Cannot be known before a test kit has written its result into the store.", untested("duplicate delivery")},
+		{4, "is duplicate delivery tested?", "Without such a test, the first duplicate is delivered in production. Cannot be known before semel check --prove has tested the handler, and again after a change of the policy. Fails if a subtest failed.", tested("duplicate delivery", handlertest.Duplicates, handlertest.Redelivery)},
 		{5, "what is the business effect?", "The kind of effect decides which strategy is enough, how long markers must be kept, and what a replay may do. Fails if the policy does not declare it.", (*Subject).effect},
 		{6, "is the effect idempotent by nature?", "An effect that sets or replaces may happen twice; one that adds, orders or pays needs a guard. Fails if the strategy is natural and the kind of effect is not declared.", (*Subject).natural},
 		{7, "is the marker written with the effect?", "If the marker is written first, a crash loses messages; if the effect is first, a crash doubles them. Only one commit of both avoids this. Fails if tables or the constraint of a business key are missing or damaged; with --deep also if a row contradicts its marker or stream, or an intent exists whose message has not taken effect.", (*Subject).together},
@@ -36,7 +38,7 @@ func design() []Question {
 		{15, "are states of the inbox watched?", "Parked messages have no effect until an operator decides. Fails if a message has been parked for more than a day, if the oldest message has waited longer than pending_age, if pending_age is missing although messages are acked on receipt, and if alerts are set but the policy has no listen to serve their metrics.", (*Subject).watched},
 		{16, "are stale claims recovered?", "A message must not stay with a dead process. Leases end by the store's clock, and any running process claims due rows. Fails if leases have ended and no process claims the rows.", (*Subject).recovered},
 		{17, "is a duplicate acked?", "A duplicate that is treated as an error is delivered again and again. Semel always acks it.", (*Subject).settled},
-		{18, "are crash windows tested?", "A process can die between effect and marker, and between commit and ack. Cannot be known before a test kit has written its result into the store.", untested("dying in each crash window")},
+		{18, "are crash windows tested?", "A process can die between effect and marker, and between commit and ack. Cannot be known before semel check --prove has tested the handler, and again after a change of the policy. Fails if a subtest failed.", tested("crashes", handlertest.BeforeCommit, handlertest.AfterCommit)},
 	}
 }
 

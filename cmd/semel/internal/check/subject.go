@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/proof"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
@@ -24,6 +25,11 @@ type Subject struct {
 	// Schema describes what is missing in the tables; empty if nothing is missing or the tables were not
 	// checked.
 	Schema string
+	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if the
+	// policy has changed since.
+	Proof   *proof.Proof
+	NoProof string
+	Changed bool
 	// Broker has the facts from the brokers; nil if the source is not Kafka. NoHorizon and NoPositions say
 	// why facts are missing.
 	Broker *Broker

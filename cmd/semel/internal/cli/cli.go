@@ -41,7 +41,7 @@ func newRoot(c *command.CLI) *cobra.Command {
 		Short:         "Each message takes effect once",
 		Args:          command.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Version:       thisBuild().line(),
+		Version:       command.ThisBuild().Line(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

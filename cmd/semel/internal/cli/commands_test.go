@@ -30,6 +30,7 @@ var acts = []string{
 var others = map[string]string{
 	"run":           "it is the work itself",
 	"demo":          "it works in a folder of its own",
+	"check":         "it changes nothing, except that --prove writes a file beside the policy",
 	"migrate up":    "semel migrate print shows what it would do, and semel migrate status what is missing",
 	"migrate seed":  "it only adds, and a second time adds nothing",
 	"audit seal":    "semel audit ls --unsealed shows what it would seal",
@@ -119,6 +120,9 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"audit verify --file":                  true,
 		"audit verify --key-file":              true,
 		"erase --ids":                          true,
+		"check --messages":                     true,
+		"check --setup":                        true,
+		"check --ignore":                       false,
 		"erase --id":                           false,
 		"audit verify --head":                  false,
 		"audit ls --who":                       false,

@@ -10,7 +10,7 @@ import (
 )
 
 // ofFiles are the flags whose value is a file or a folder.
-var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
+var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids", "messages", "setup"}
 
 // completeWords stops the shell from suggesting files for arguments and flags that are no files. Existing
 // completions stay.

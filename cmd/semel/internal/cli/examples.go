@@ -36,6 +36,7 @@ var examples = map[string][]string{
 		"semel check",
 		"semel check --consumer billing -o json",
 		"semel check --explain 13",
+		"semel check --prove --messages sample.jsonl --ignore payments.booked_at",
 	},
 	"semel consumers": {
 		"semel consumers ls",

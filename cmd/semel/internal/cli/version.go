@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
@@ -12,55 +10,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is the information that the Go toolchain has stored in the binary.
-type build struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision"`
-	Modified bool   `json:"modified"`
-	Go       string `json:"go"`
-	System   string `json:"system"`
-}
-
 func versionCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
+			b := command.ThisBuild()
 			if c.JSON {
 				return c.WriteJSON(b)
 			}
-			_, err := fmt.Fprintln(c.Out, b.line())
+			_, err := fmt.Fprintln(c.Out, b.Line())
 			return command.Failed(err)
 		},
 	}
 	c.OutputFlag(cmd)
 	return cmd
-}
-
-func (b build) line() string {
-	return fmt.Sprintf("semel %s %s %s %s", b.Version, b.Revision, b.Go, b.System)
-}
-
-func thisBuild() build {
-	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
-	}
-	return b
 }
 
 func schemaCommand(c *command.CLI) *cobra.Command {

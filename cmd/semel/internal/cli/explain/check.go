@@ -19,28 +19,38 @@ import (
 )
 
 func checkCommand(c *command.CLI) *cobra.Command {
-	explain, asked := 0, check.Asked{}
+	explain, asked, tests := 0, check.Asked{}, &proving{}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check each consumer against a design review",
 		Long: `Answer numbered questions about each consumer of the policy: what makes its
 effect happen once, and whether that works. An answer is pass, fail with the
-remedy, or "cannot know" with the reason. The command changes nothing. It
-answers fewer questions if a database or broker does not respond.
+remedy, or "cannot know" with the reason. Without --prove the command changes
+nothing. It answers fewer questions if a database or broker does not respond.
 
 --deep compares rows, markers, streams and intents, 5,000 rows in a statement.
 It prints the last row that it read, also after an interrupt; --from ROW
 continues there.
 
+--prove tests SQL handlers instead: with duplicates, crashes and other failures,
+in tables of its own. It writes the results to a file beside the policy, from
+which semel check answers questions 4 and 18. The messages are those of
+--messages, or the first ones of a source that is a file.
+
 --explain N explains question N and its answers.
 
-Exit code 4: at least one question has the answer fail.`,
+Exit code 4: at least one question has the answer fail, or a test failed.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := tests.check(cmd); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("explain") {
 				return explainQuestion(c, explain)
 			}
 			switch {
+			case tests.on:
+				return tests.run(cmd.Context(), c)
 			case asked.Within <= 0:
 				return command.UsageError("--timeout %v: give a positive duration, as 15s", asked.Within)
 			case cmd.Flags().Changed("from") && !asked.Deep:
@@ -55,7 +65,8 @@ Exit code 4: at least one question has the answer fail.`,
 	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare rows with markers and streams")
 	cmd.Flags().Int64Var(&asked.From, "from", 0, "with --deep, continue after this row number")
 	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "wait for each database and broker")
-	command.RefuseEmpty(cmd, "consumer")
+	tests.add(cmd)
+	command.RefuseEmpty(cmd, "consumer", "messages", "setup", "ignore")
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 

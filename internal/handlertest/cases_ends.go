@@ -1,4 +1,4 @@
-package semeltest
+package handlertest
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ func poison[Tx any](s *session[Tx]) error {
 	last := len(expected.Messages) - 1
 	switch {
 	case last == 0:
-		return &notRun{"there is only one message"}
+		return &NotRun{"there is only one message"}
 	case !expected.rows:
-		return &notRun{"the store has no inbox in which a message could be parked"}
+		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	for i := range last {
 		if err := expected.applies(i, acks()...); err != nil {
@@ -71,10 +71,10 @@ func conflict[Tx any](s *session[Tx]) error {
 	w := s.world()
 	c := w.policy()
 	if c.Strategy == consumer.StrategyNatural {
-		return &notRun{"StrategyNatural keeps no content to compare with"}
+		return &NotRun{"StrategyNatural keeps no content to compare with"}
 	}
 	if !w.rows && c.OnConflict != consumer.ActionKeepFirst {
-		return &notRun{"the store has no inbox in which a message could be parked"}
+		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	found := 0
 	err := eachMessage(w, func(i int) error {
@@ -93,7 +93,7 @@ func conflict[Tx any](s *session[Tx]) error {
 	case err != nil:
 		return err
 	case found == 0:
-		return &notRun{"the identity covers the whole body, so no other content has the same id"}
+		return &NotRun{"the identity covers the whole body, so no other content has the same id"}
 	}
 	return s.same(w, saysConflict)
 }
@@ -119,11 +119,11 @@ func otherContent(m *semel.Message) *semel.Message {
 func reordered[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Config.Version != nil {
-		return &notRun{"Config.Version keeps the order; see future version"}
+		return &NotRun{"Config.Version keeps the order; see future version"}
 	}
 	order := reversed(w.Messages)
 	if order == nil {
-		return &notRun{"the messages have no different keys (semel.Message.Key)"}
+		return &NotRun{"the messages have no different keys (semel.Message.Key)"}
 	}
 	for _, i := range order {
 		if err := w.applies(i, acks()...); err != nil {
@@ -163,10 +163,10 @@ func reversed(all []*semel.Message) []int {
 func deadLetter[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if !w.rows || w.policy().Retry.OnExhausted != consumer.ActionPark {
-		return &notRun{"failed messages are not kept in the store"}
+		return &NotRun{"failed messages are not kept in the store"}
 	}
 	if w.Config.Strategy == consumer.StrategyNatural {
-		return &notRun{"StrategyNatural writes no marker, so a copy of a failed message runs"}
+		return &NotRun{"StrategyNatural writes no marker, so a copy of a failed message runs"}
 	}
 	for _, i := range s.base.acts {
 		before := w.effect()
@@ -212,7 +212,7 @@ func oldVersion[Tx any](s *session[Tx]) error {
 	w := s.world()
 	c := w.policy()
 	if c.Version == nil {
-		return &notRun{"Config.Version is not set"}
+		return &NotRun{"Config.Version is not set"}
 	}
 	if err := w.deliverAll(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func oldVersion[Tx any](s *session[Tx]) error {
 	for _, m := range w.Messages {
 		old := otherID(m)
 		if sameID(c, m, old) {
-			return &notRun{"the id is not in the CloudEvents attribute id, so the kit cannot change it"}
+			return &NotRun{"the id is not in the CloudEvents attribute id, so the kit cannot change it"}
 		}
 		if _, err := w.deliver(old); err != nil {
 			return err
@@ -248,11 +248,11 @@ func futureVersion[Tx any](s *session[Tx]) error {
 	w := s.world()
 	switch {
 	case w.Config.Version == nil:
-		return &notRun{"Config.Version is not set"}
+		return &NotRun{"Config.Version is not set"}
 	case w.Config.Version.FirstSeen:
-		return &notRun{"Config.Version.FirstSeen begins a stream with what arrives first"}
+		return &NotRun{"Config.Version.FirstSeen begins a stream with what arrives first"}
 	case !w.rows:
-		return &notRun{"the store has no inbox in which a version could wait"}
+		return &NotRun{"the store has no inbox in which a version could wait"}
 	}
 	for i := range slices.Backward(w.Messages) {
 		if err := w.applies(i, append(acks(), source.EndReceived)...); err != nil {
@@ -270,9 +270,9 @@ func expired[Tx any](s *session[Tx]) error {
 	w := s.world()
 	switch {
 	case w.Config.Retention.Keep == 0:
-		return &notRun{"Config.Retention.Keep is not set"}
+		return &NotRun{"Config.Retention.Keep is not set"}
 	case !w.rows:
-		return &notRun{"the store has no inbox in which a message could be parked"}
+		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	before := w.effect()
 	w.plan.set(func(p *plan) { p.expired = true })

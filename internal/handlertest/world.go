@@ -1,15 +1,13 @@
-package semeltest
+package handlertest
 
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -23,7 +21,7 @@ import (
 // world is one empty state with a process that consumes messages.
 type world[Tx any] struct {
 	Handler[Tx]
-	t    *testing.T
+	t    T
 	plan *plan
 	// suffix is added to the names of consumers in the store. rows is true if the store has an inbox.
 	suffix string
@@ -55,10 +53,10 @@ type world[Tx any] struct {
 // blocks.
 const patience = 30 * time.Second
 
-// newWorld calls start, and starts a process.
-func newWorld[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) *world[Tx] {
+// newWorld calls start, and starts a process whose consumers have a suffix in the store.
+func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx] {
 	t.Helper()
-	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, seen: map[int]*semel.Message{}, suffix: " " + rand.Text()[:12]}
+	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, seen: map[int]*semel.Message{}, suffix: " " + suffix}
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package semeltest
+package handlertest
 
 import (
 	"bytes"

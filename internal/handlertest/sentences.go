@@ -1,4 +1,4 @@
-package semeltest
+package handlertest
 
 // Sentences for the faults that subtests find: what happened, and how to fix the fault. Most of them begin
 // with the name of a message.
@@ -41,5 +41,11 @@ const (
 		"return the errors of calls, also of statuses other than 2xx, and send the same key with each attempt"
 	saysForgotten = "the provider had forgotten the keys before each retry, and the effect differs; " +
 		"look for the charge before you charge, or set consumer.Provider.Window with consumer.NewCalling"
+	saysKilled = "%s: its process was killed %s, and the effect is not the one that was committed: " +
+		"write through tx, and let Effect show nothing that ends with the process%s"
+	saysElsewhere = "the child process changed nothing in the database of this process: let start open the database that " +
+		"semeltest.Process returns, and keep its tables if they exist"
+	saysAlive = "the child process was not killed, because it ended earlier (%v); start runs a second time there, on the " +
+		"database as it is:\n%s"
 	saysCharged = "the provider was charged otherwise than in an undisturbed run: "
 )

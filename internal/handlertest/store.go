@@ -1,4 +1,4 @@
-package semeltest
+package handlertest
 
 import (
 	"context"
@@ -35,6 +35,8 @@ type plan struct {
 	mu    sync.Mutex // guards all fields
 	crash point
 	dead  bool
+	// kill, if not nil, ends this process at the point of the crash.
+	kill func()
 	// recovers is true if the process does not crash: only one call fails.
 	recovers bool
 	// expired is true if the store must answer that new messages are older than its markers.
@@ -58,6 +60,9 @@ func (p *plan) at(here point) error {
 	}
 	if p.crash != here {
 		return nil
+	}
+	if p.kill != nil {
+		p.kill()
 	}
 	p.crash, p.dead = nowhere, !p.recovers
 	return errCrashed

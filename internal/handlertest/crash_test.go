@@ -1,7 +1,8 @@
-package semeltest
+package handlertest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -11,19 +12,27 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
+// event returns a message with the headers of a CloudEvent.
+func event(id string) *semel.Message {
+	return &semel.Message{Headers: semel.Headers{
+		{Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-id", Value: []byte(id)},
+		{Name: "ce-source", Value: []byte("handlertest")}, {Name: "ce-type", Value: []byte("handlertest")},
+	}, Body: []byte("{}")}
+}
+
 // counted returns a world whose handler adds 1 for each message, and the number of runs of that handler.
 func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)
-	w = newWorld(t, func(*testing.T) Handler[*memstore.Tx] {
+	w = newWorld(t, func(T) Handler[*memstore.Tx] {
 		st := memstore.New()
 		return Handler[*memstore.Tx]{
 			Store:    st,
 			Handle:   func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { *runs++; return tx.Add("sum", 1) },
-			Messages: []*semel.Message{Message("a", "{}"), Message("b", "{}")},
+			Messages: []*semel.Message{event("a"), event("b")},
 			Effect:   func(context.Context) (string, error) { return string(st.Get("sum")), nil },
 		}
-	})
+	}, rand.Text())
 	return w, runs
 }
 
@@ -72,7 +81,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 	// neighbour runs again only if both messages were in one batch.
 	further := map[string]int{"poison message": 1}
 	runs := 0
-	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
+	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
 		w, own := counted(t)
 		h := w.Handler
 		handle := h.Handle
@@ -103,14 +112,14 @@ type plain struct{ store.TxStore[*memstore.Tx] }
 
 func TestAStoreWithoutAnInboxWillDo(t *testing.T) {
 	applies := 0
-	s := &session[*memstore.Tx]{start: func(t *testing.T) Handler[*memstore.Tx] {
+	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
 		w, _ := counted(t)
 		h := w.Handler
 		h.Store = plain{h.Store}
 		return h
 	}}
 	for _, c := range cases[*memstore.Tx]() {
-		var skip *notRun
+		var skip *NotRun
 		switch err := s.run(t, c); {
 		case err == nil:
 			applies++
@@ -134,5 +143,36 @@ func TestAnIncompleteHandlerIsRefused(t *testing.T) {
 		if err := h.check(); err == nil || !strings.Contains(err.Error(), "Handler."+missing) {
 			t.Errorf("without %s: %v", missing, err)
 		}
+	}
+}
+
+func TestAMemoryStoreIsRefusedForKilledProcesses(t *testing.T) {
+	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
+		w, _ := counted(t)
+		h := w.Handler
+		h.Process = &Process{Database: "none"}
+		return h
+	}}
+	refused := 0
+	for _, c := range cases[*memstore.Tx]() {
+		if err := s.run(t, c); err != nil && strings.Contains(err.Error(), "the memory store ends with its process") {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d subtests refuse the memory store, want 2", refused)
+	}
+}
+
+func TestATestOutsideOfPackageTestingEnds(t *testing.T) {
+	var order []string
+	err := Alone(t.Context(), "alone", func(t T) error {
+		t.Cleanup(func() { order = append(order, "first") })
+		t.Cleanup(func() { order = append(order, "second") })
+		t.Fatalf("%s has ended", t.Name())
+		return nil
+	})
+	if err == nil || err.Error() != "alone has ended" || strings.Join(order, " ") != "second first" {
+		t.Errorf("%v, cleaned up %v", err, order)
 	}
 }

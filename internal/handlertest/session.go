@@ -1,10 +1,10 @@
-package semeltest
+package handlertest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/source"
@@ -12,8 +12,8 @@ import (
 
 // session is the state of one call of Run.
 type session[Tx any] struct {
-	start func(t *testing.T) Handler[Tx]
-	t     *testing.T // of the current subtest
+	start func(t T) Handler[Tx]
+	t     T // of the current subtest
 	// base is the result of a run without disturbance. repeated is an error if other runs cannot be compared
 	// with base.
 	base     *baseline
@@ -31,18 +31,22 @@ type baseline struct {
 	err  error
 }
 
-// scenario is a subtest. Its function run returns nil, the fault that was found, or a *notRun.
+// scenario is a subtest. Its function run returns nil, the fault that was found, or a *NotRun.
 type scenario[Tx any] struct {
-	name string
-	run  func(s *session[Tx]) error
+	name  string
+	group Group
+	run   func(s *session[Tx]) error
 	// alone is true for the scenarios that find out whether runs can be compared. All other scenarios need
 	// that runs can be compared.
 	alone bool
 }
 
-func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
+func (s *session[Tx]) run(t T, c scenario[Tx]) error {
 	t.Helper()
 	s.t = t
+	if o := ordered(); o != nil && o.Test == t.Name() {
+		return s.obey(o)
+	}
 	if s.base == nil {
 		s.base = s.undisturbed()
 		if s.base.err == nil {
@@ -51,10 +55,10 @@ func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
 	}
 	if !c.alone {
 		if s.base.err != nil {
-			return &notRun{"the first delivery failed"}
+			return &NotRun{"the first delivery failed"}
 		}
 		if s.repeated != nil {
-			return &notRun{"two undisturbed runs differ, so disturbed runs cannot be compared"}
+			return &NotRun{"two undisturbed runs differ, so disturbed runs cannot be compared"}
 		}
 	}
 	return c.run(s)
@@ -62,7 +66,7 @@ func (s *session[Tx]) run(t *testing.T, c scenario[Tx]) error {
 
 func (s *session[Tx]) world() *world[Tx] {
 	s.t.Helper()
-	return newWorld(s.t, s.start)
+	return newWorld(s.t, s.start, rand.Text()[:12])
 }
 
 // undisturbed delivers each message once and returns the result.

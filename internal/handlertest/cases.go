@@ -1,4 +1,4 @@
-package semeltest
+package handlertest
 
 import (
 	"context"
@@ -16,38 +16,46 @@ import (
 // comes first.
 func cases[Tx any]() []scenario[Tx] {
 	all := []scenario[Tx]{
-		{name: "first delivery", run: func(s *session[Tx]) error { return s.base.err }, alone: true},
-		{name: "two undisturbed runs", run: repeatable[Tx], alone: true},
-		{name: "second attempt", run: secondAttempt[Tx]},
-		{name: "failed transaction", run: failedTransaction[Tx]},
-		{name: "rollback and second run", run: rolledBack[Tx]},
-		{name: "rerun of a success", run: rerun[Tx]},
-		{name: "duplicate after success", run: duplicate[Tx]},
-		{name: "concurrent duplicates", run: concurrent[Tx]},
+		{name: "first delivery", group: First, run: func(s *session[Tx]) error { return s.base.err }, alone: true},
+		{name: "two undisturbed runs", group: First, run: repeatable[Tx], alone: true},
+		{name: "second attempt", group: Redelivery, run: secondAttempt[Tx]},
+		{name: "failed transaction", group: Redelivery, run: failedTransaction[Tx]},
+		{name: "rollback and second run", group: Redelivery, run: rolledBack[Tx]},
+		{name: "rerun of a success", group: Redelivery, run: rerun[Tx]},
+		{name: "duplicate after success", group: Duplicates, run: duplicate[Tx]},
+		{name: "concurrent duplicates", group: Duplicates, run: concurrent[Tx]},
 	}
-	for _, p := range []point{atBegin, atMark, beforeHandle, afterHandle, atCommit, atReply, beforeAck} {
-		all = append(all, scenario[Tx]{name: "crash " + string(p), run: func(s *session[Tx]) error { return crash(s, p) }})
+	for _, p := range []point{atBegin, atMark, beforeHandle, afterHandle, atCommit} {
+		all = append(all, scenario[Tx]{name: "crash " + string(p), group: BeforeCommit, run: func(s *session[Tx]) error { return crash(s, p) }})
+	}
+	for _, p := range []point{atReply, beforeAck} {
+		all = append(all, scenario[Tx]{name: "crash " + string(p), group: AfterCommit, run: func(s *session[Tx]) error { return crash(s, p) }})
 	}
 	return append(all,
-		scenario[Tx]{name: "COMMIT reply lost, no crash", run: replyLost[Tx]},
-		scenario[Tx]{name: "connection cut before COMMIT", run: cut[Tx]},
-		scenario[Tx]{name: "poison message", run: poison[Tx]},
-		scenario[Tx]{name: "conflict", run: conflict[Tx]},
-		scenario[Tx]{name: "other order", run: reordered[Tx]},
-		scenario[Tx]{name: "dead-letter retry", run: deadLetter[Tx]},
-		scenario[Tx]{name: "old version", run: oldVersion[Tx]},
-		scenario[Tx]{name: "future version", run: futureVersion[Tx]},
-		scenario[Tx]{name: "retention expired", run: expired[Tx]},
-		scenario[Tx]{name: "provider loses the answer", run: func(s *session[Tx]) error { return provided(s, loseAnswer) }},
-		scenario[Tx]{name: "provider times out after the charge", run: func(s *session[Tx]) error { return provided(s, timeOut) }},
-		scenario[Tx]{name: "provider refuses once", run: func(s *session[Tx]) error { return provided(s, refuse) }},
-		scenario[Tx]{name: "provider forgets keys", run: forgotten[Tx]},
+		scenario[Tx]{name: "process killed before COMMIT", group: BeforeCommit, run: func(s *session[Tx]) error { return killed(s, atCommit) }},
+		scenario[Tx]{
+			name: "process killed after COMMIT, before the ack", group: AfterCommit,
+			run: func(s *session[Tx]) error { return killed(s, beforeAck) },
+		},
+		scenario[Tx]{name: "COMMIT reply lost, no crash", group: AfterCommit, run: replyLost[Tx]},
+		scenario[Tx]{name: "connection cut before COMMIT", group: BeforeCommit, run: cut[Tx]},
+		scenario[Tx]{name: "poison message", group: Poison, run: poison[Tx]},
+		scenario[Tx]{name: "conflict", group: Duplicates, run: conflict[Tx]},
+		scenario[Tx]{name: "other order", group: Redelivery, run: reordered[Tx]},
+		scenario[Tx]{name: "dead-letter retry", group: DeadLetters, run: deadLetter[Tx]},
+		scenario[Tx]{name: "old version", group: Versions, run: oldVersion[Tx]},
+		scenario[Tx]{name: "future version", group: Versions, run: futureVersion[Tx]},
+		scenario[Tx]{name: "retention expired", group: Retention, run: expired[Tx]},
+		scenario[Tx]{name: "provider loses the answer", group: Calls, run: func(s *session[Tx]) error { return provided(s, loseAnswer) }},
+		scenario[Tx]{name: "provider times out after the charge", group: Calls, run: func(s *session[Tx]) error { return provided(s, timeOut) }},
+		scenario[Tx]{name: "provider refuses once", group: Calls, run: func(s *session[Tx]) error { return provided(s, refuse) }},
+		scenario[Tx]{name: "provider forgets keys", group: Calls, run: forgotten[Tx]},
 	)
 }
 
 func repeatable[Tx any](s *session[Tx]) error {
 	if s.base.err != nil {
-		return &notRun{"the first delivery failed"}
+		return &NotRun{"the first delivery failed"}
 	}
 	return s.repeated
 }
@@ -95,7 +103,7 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 		}
 		if _, queues := b.(admin.QueuedStatements); queues {
 			b.Rollback(s.t.Context())
-			return &notRun{"handlers of this store queue their statements and do not see errors"}
+			return &NotRun{"handlers of this store queue their statements and do not see errors"}
 		}
 		tx := b.Tx(store.All)
 		b.Rollback(s.t.Context())
@@ -258,7 +266,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 func cut[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Store.Limits().SingleWriter {
-		return &notRun{"the store has no connections to a server"}
+		return &NotRun{"the store has no connections to a server"}
 	}
 	err := eachMessage(w, func(i int) error {
 		before := w.effect()

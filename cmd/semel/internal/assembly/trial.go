@@ -1,0 +1,226 @@
+package assembly
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/handlertest"
+	"github.com/semel-go/semel/store"
+)
+
+// Trial tests the handler of a consumer with failures, on a database of its own. Trial reads the tables of the user at
+// most to copy their definitions, and never writes to them.
+type Trial struct {
+	Policy   *policy.Policy
+	Consumer *policy.Consumer
+	// Messages are two or more messages with different ids.
+	Messages []*semel.Message
+	// Setup is a file with statements that run after those of the policy's setup; empty: none.
+	Setup string
+	// Ignore has the columns that are not compared, as TABLE.COLUMN.
+	Ignore []string
+	// Folder is an empty folder for SQLite files.
+	Folder string
+	// Again returns the command that runs this trial in a child process, to be killed; nil: no process is killed.
+	// Only trials on SQLite use it.
+	Again func(ctx context.Context, t handlertest.T) (*exec.Cmd, error)
+}
+
+// Untested returns why the handler of a consumer cannot be tested; empty if it can.
+func Untested(p *policy.Policy, c *policy.Consumer) string {
+	switch h := c.Handler; {
+	case h.HTTP != nil:
+		return "its handler calls an HTTP endpoint; only handlers with SQL statements can be tested"
+	case h.Kafka != nil:
+		return "its handler publishes to Kafka; only handlers with SQL statements can be tested"
+	case p.Generational(c):
+		return "its statements write generations"
+	}
+	for _, h := range c.Handlers() {
+		if h.Step != "" {
+			return "its handler has steps"
+		}
+		if len(h.Intents) > 0 && p.Store(c.Store).SQLite == nil {
+			return "its handler writes intents, which can only be tested on SQLite"
+		}
+	}
+	return ""
+}
+
+// Run runs all subtests. An error means that they could not begin.
+func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
+	if p := t.Policy.Store(t.Consumer.Store); p.Postgres != nil {
+		return t.onPostgres(ctx, p)
+	}
+	return t.onSQLite(ctx)
+}
+
+// discarded returns a log that nobody reads: the failures of a trial are made on purpose.
+func discarded() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// workersOfTrial is the number of workers for which a trial has connections.
+const workersOfTrial = 8
+
+// open opens the policy with this consumer only, on another database.
+func (t *Trial) open(other policy.Store, create bool) (*Assembly, error) {
+	p, c := *t.Policy, *t.Consumer
+	c.Workers = workersOfTrial
+	p.Stores, p.Consumers = []*policy.Store{&other}, []*policy.Consumer{&c}
+	return Open(&p, Options{Logger: discarded(), Who: "semel check --prove"},
+		func(*policy.Store) bool { return true }, func(*policy.Store) bool { return create })
+}
+
+// setup returns the statements of Setup.
+func (t *Trial) setup() (string, error) {
+	if t.Setup == "" {
+		return "", nil
+	}
+	text, err := shape.ReadFile(t.Setup)
+	if err != nil {
+		return "", fmt.Errorf("--setup: %w; name a readable file of SQL statements", err)
+	}
+	return string(text), nil
+}
+
+// onSQLite runs the subtests on SQLite files. Each subtest gets a copy of a file with all tables.
+func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
+	template, child := filepath.Join(t.Folder, "template.db"), handlertest.Ordered() != ""
+	if !child {
+		if err := t.makeTemplate(ctx, template); err != nil {
+			return nil, err
+		}
+	}
+	start := func(h handlertest.T) handlertest.Handler[*sql.Tx] {
+		path := handlertest.Database(filepath.Join(t.Folder, rand.Text()+".db"))
+		if !child {
+			if err := copyFile(template, path); err != nil {
+				h.Fatal(err)
+			}
+		}
+		a, err := t.open(t.file(path), false)
+		if err != nil {
+			h.Fatal(err)
+		}
+		h.Cleanup(func() {
+			_ = a.Close() // the file is removed with the folder at the latest
+			_ = os.Remove(path)
+		})
+		handlers, err := a.handlers(h.Context(), t.Consumer, a.Stores[0])
+		if err != nil {
+			h.Fatal(err)
+		}
+		d := a.Stores[0].database.(*sqlite)
+		w, err := consumer.NewIntents(d.store)
+		if err != nil {
+			h.Fatal(err)
+		}
+		as := func(one *sqlhandler.Handler) runs[*sql.Tx] { return writing(one, handled(one), w) }
+		made := tested(t, d.store, dispatch(handlers.byType, as), func(ctx context.Context) (string, error) {
+			all, err := d.columns(ctx, t.Policy.Store(t.Consumer.Store).SQLite.Prefix)
+			if err != nil {
+				return "", err
+			}
+			rows, err := contents(ctx, d.db, t.compared(all))
+			if err != nil {
+				return "", err
+			}
+			intents, err := t.intents(ctx, d.store)
+			return rows + intents, err
+		})
+		if t.Again != nil {
+			made.Process = &handlertest.Process{Database: path, Command: t.Again}
+		}
+		return made
+	}
+	return runTrial(ctx, t.Consumer.Name, start), nil
+}
+
+// file returns the store of the consumer with another file.
+func (t *Trial) file(path string) policy.Store {
+	other := *t.Policy.Store(t.Consumer.Store)
+	other.SQLite = &policy.SQLite{Path: path, Prefix: other.SQLite.Prefix}
+	return other
+}
+
+// makeTemplate creates a file with Semel's tables, the tables of the user, and the rows of the setup files.
+func (t *Trial) makeTemplate(ctx context.Context, path string) (err error) {
+	a, err := t.open(t.file(path), true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := a.Prepare(ctx, true); err != nil {
+		return err
+	}
+	s := a.Stores[0]
+	d := s.database.(*sqlite)
+	own := t.Policy.Store(t.Consumer.Store)
+	if own.Setup == "" {
+		if err := d.copyTables(ctx, own.SQLite); err != nil {
+			return fmt.Errorf("copy the definitions of tables from %s: %w", own.SQLite.Path, err)
+		}
+	}
+	text, err := t.setup()
+	if err == nil {
+		_, err = d.db.ExecContext(ctx, text)
+	}
+	if err != nil {
+		return fmt.Errorf("--setup %s: %w", t.Setup, err)
+	}
+	all, err := d.columns(ctx, own.SQLite.Prefix)
+	if err != nil {
+		return err
+	}
+	return t.checked(ctx, a, all)
+}
+
+// checked returns an error if the statements do not fit the tables, or if an ignored column does not exist.
+func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
+	if _, err := a.handlers(ctx, t.Consumer, a.Stores[0]); err != nil {
+		return err
+	}
+	return t.knows(all)
+}
+
+// tested returns the handler of a consumer for the subtests.
+func tested[Tx any](t *Trial, st store.TxStore[Tx], handle runs[Tx], effect func(ctx context.Context) (string, error)) handlertest.Handler[Tx] {
+	return handlertest.Handler[Tx]{Store: st, Handle: handle, Messages: t.Messages, Effect: effect, Config: t.Consumer.Config()}
+}
+
+// runTrial runs all subtests, each as a test of its own. A child process runs the subtest that it was started for.
+func runTrial[Tx any](ctx context.Context, name string, start func(t handlertest.T) handlertest.Handler[Tx]) handlertest.Report {
+	return handlertest.Run(start, func(subtest string, run func(t handlertest.T) error) error {
+		subtest = name + "/" + subtest
+		if only := handlertest.Ordered(); only != "" && only != subtest {
+			return nil
+		}
+		return handlertest.Alone(ctx, subtest, run)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,193 @@
+package assembly
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+	"github.com/semel-go/semel/internal/handlertest"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// schemas are the two schemas of a trial: one for Semel's tables, one for the user's, which each subtest creates again.
+type schemas struct{ own, users string }
+
+// onPostgres runs the subtests in two schemas that it creates in the database of the store, and drops afterwards.
+func (t *Trial) onPostgres(ctx context.Context, of *policy.Store) (report handlertest.Report, err error) {
+	text, err := t.tables(of)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := Open(t.Policy, Options{Logger: discarded()}, func(s *policy.Store) bool { return s == of }, func(*policy.Store) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	defer outside.Close()
+	s := outside.Stores[0]
+	d := s.database.(*postgres)
+	name := "semel_prove_" + strings.ToLower(rand.Text()[:10])
+	other, in := *of, schemas{name, name + "_tables"}
+	if other.Postgres, err = inSchemas(of.Postgres, in); err != nil {
+		return nil, err
+	}
+	if err := t.stays(ctx, d.db, text); err != nil {
+		return nil, s.Failed(err)
+	}
+	if _, err := d.db.ExecContext(ctx, "create schema "+in.own+"; create schema "+in.users); err != nil {
+		return nil, s.Failed(fmt.Errorf("create a schema for the test: %w; grant create on the database to the role, or use a database for tests", err))
+	}
+	defer func() {
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+		defer cancel()
+		_, failed := d.db.ExecContext(soon, "drop schema "+in.own+" cascade; drop schema "+in.users+" cascade")
+		err = errors.Join(err, s.Failed(failed))
+	}()
+	return t.inSchemas(ctx, other, in, text)
+}
+
+// inSchemas runs the subtests in schemas that exist. text creates the user's tables.
+func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text string) (handlertest.Report, error) {
+	of.Setup = "" // text has its statements
+	a, err := t.open(of, false)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	if err := a.Prepare(ctx, true); err != nil {
+		return nil, err
+	}
+	s := a.Stores[0]
+	d := s.database.(*postgres)
+	renew := func(ctx context.Context) ([]column, error) {
+		_, err := d.db.ExecContext(ctx, "drop schema "+in.users+" cascade; create schema "+in.users+";\n"+text)
+		if err != nil {
+			return nil, fmt.Errorf("create the tables for the test: %w", err)
+		}
+		return d.columns(ctx, in.users)
+	}
+	all, err := renew(ctx)
+	if err != nil {
+		return nil, s.Failed(err)
+	}
+	if err := t.checked(ctx, a, all); err != nil {
+		return nil, err
+	}
+	handlers, err := a.handlers(ctx, t.Consumer, s)
+	if err != nil {
+		return nil, err
+	}
+	prepare := func(h handlertest.T) {
+		if _, err := renew(h.Context()); err != nil {
+			h.Fatal(err)
+		}
+	}
+	effect := func(ctx context.Context) (string, error) { return contents(ctx, d.db, t.compared(all)) }
+	if queues(t.Consumer) {
+		return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*pgxstore.Queue] {
+			prepare(h)
+			return tested(t, d.direct.Queued(), dispatch(handlers.byType, queued), effect)
+		}), nil
+	}
+	return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*sql.Tx] {
+		prepare(h)
+		return tested(t, d.plain, dispatch(handlers.byType, handled), effect)
+	}), nil
+}
+
+// tables returns the statements that create the user's tables: those of the policy's setup, and of Setup.
+func (t *Trial) tables(of *policy.Store) (string, error) {
+	if of.Setup == "" && t.Setup == "" {
+		return "", fmt.Errorf("store %s has no setup, so its tables cannot be created in another schema; write setup: FILE.sql at the store, or give --setup FILE.sql, without names of schemas", of.Name)
+	}
+	text := ""
+	if of.Setup != "" {
+		read, err := shape.ReadFile(of.Setup)
+		if err != nil {
+			return "", fmt.Errorf("store %s: setup: %w; name a readable file of SQL statements", of.Name, err)
+		}
+		text = string(read) + "\n;\n"
+	}
+	more, err := t.setup()
+	return text + more, err
+}
+
+// qualified matches a name with a schema or an alias before it.
+var qualified = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
+
+// stays returns an error if a statement names a schema, because it could change tables outside of the trial.
+func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
+	var all []string
+	rows, err := db.QueryContext(ctx, `select nspname from pg_catalog.pg_namespace where nspname not in ('pg_catalog', 'information_schema')`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		all = append(all, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	texts := map[string]string{"the setup": setup}
+	for _, h := range t.Consumer.Handlers() {
+		for _, s := range h.Statements {
+			texts["a statement of "+h.At] += s.SQL + ";\n"
+		}
+	}
+	for where, text := range texts {
+		for _, found := range qualified.FindAllStringSubmatch(text, -1) {
+			if slices.ContainsFunc(all, func(name string) bool { return strings.EqualFold(name, found[1]) }) {
+				return fmt.Errorf("%s names the schema %s, and the test must not leave its own schema; write the names of tables without a schema", where, found[1])
+			}
+		}
+	}
+	return nil
+}
+
+// inSchemas returns the settings of a store with other schemas and no notifications.
+func inSchemas(p *policy.Postgres, in schemas) (*policy.Postgres, error) {
+	to, _, err := connectionStrings(p)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return nil, errors.New("the connection string is invalid, so no other schema can be chosen in it")
+	}
+	options := u.Query()
+	options.Set("search_path", in.users)
+	u.RawQuery = options.Encode()
+	return &policy.Postgres{URL: u.String(), Schema: in.own, Prefix: p.Prefix}, nil
+}
+
+// columns returns the columns of the tables in a schema.
+func (d *postgres) columns(ctx context.Context, schema string) (all []column, err error) {
+	rows, err := d.db.QueryContext(ctx, `select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
+from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+where c.table_schema = $1 and t.table_type = 'BASE TABLE' order by 1, c.ordinal_position`, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		if err := rows.Scan(&c.table, &c.name, &c.byDefault); err != nil {
+			return nil, err
+		}
+		c.from, c.text = quoted(schema)+"."+quoted(c.table), quoted(c.name)+"::text"
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,169 @@
+package assembly
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/store"
+)
+
+// column is a column of one of the user's tables.
+type column struct {
+	table, name string
+	// from is the table in SQL, and text the value of the column as a text in SQL.
+	from, text string
+	// byDefault is the default value; empty if there is none.
+	byDefault string
+}
+
+func (c column) String() string { return c.table + "." + c.name }
+
+// changing matches default values that differ in two equal runs.
+var changing = regexp.MustCompile(`(?i)current_|now\(|random|uuid|date\(|time\(|julianday|nextval|identity`)
+
+// compared returns the columns that are the effect of a handler: all but those that Ignore names, and those whose
+// defaults are times, random values or numbers of a sequence.
+func (t *Trial) compared(all []column) []column {
+	return slices.DeleteFunc(slices.Clone(all), func(c column) bool {
+		return changing.MatchString(c.byDefault) || slices.Contains(t.Ignore, c.String())
+	})
+}
+
+// knows returns an error if Ignore names a column that does not exist, or if there is nothing to compare.
+func (t *Trial) knows(all []column) error {
+	for _, name := range t.Ignore {
+		if !slices.ContainsFunc(all, func(c column) bool { return c.String() == name }) {
+			return fmt.Errorf("--ignore %s: there is no such column; write TABLE.COLUMN", name)
+		}
+	}
+	if len(t.compared(all)) == 0 && !slices.ContainsFunc(t.Consumer.Handlers(), func(h policy.Statements) bool { return len(h.Intents) > 0 }) {
+		return fmt.Errorf("store %s has no tables to compare; create them with setup: FILE.sql at the store, or with --setup", t.Consumer.Store)
+	}
+	return nil
+}
+
+// contents returns the rows of all tables as a text, sorted.
+func contents(ctx context.Context, db *sql.DB, all []column) (string, error) {
+	var lines []string
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(c column) bool { return c.from != all[0].from })
+		if n < 0 {
+			n = len(all)
+		}
+		found, err := rowsOf(ctx, db, all[:n])
+		if err != nil {
+			return "", err
+		}
+		slices.Sort(found)
+		lines, all = append(lines, found...), all[n:]
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// rowsOf returns the rows of one table as texts.
+func rowsOf(ctx context.Context, db *sql.DB, of []column) (found []string, err error) {
+	var texts []string
+	for _, c := range of {
+		texts = append(texts, c.text)
+	}
+	rows, err := db.QueryContext(ctx, "select "+strings.Join(texts, ", ")+" from "+of[0].from)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	values, into := make([]sql.NullString, len(of)), make([]any, len(of))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		line := of[0].table + ":"
+		for i, c := range of {
+			if values[i].Valid {
+				line += " " + c.name + "=" + values[i].String
+			}
+		}
+		found = append(found, line)
+	}
+	return found, rows.Err()
+}
+
+// intents returns the intents that the handler has written, as a text.
+func (t *Trial) intents(ctx context.Context, st store.Inbox) (string, error) {
+	var lines []string
+	for _, h := range t.Consumer.Handlers() {
+		for _, one := range h.Intents {
+			rows, err := st.Rows(ctx, store.RowFilter{Consumer: one.To, Bodies: true})
+			if err != nil {
+				return "", err
+			}
+			for _, r := range rows {
+				lines = append(lines, fmt.Sprintf("intent to %s: %s %s", one.To, r.Key.ID, r.Message.Body))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return "\n" + strings.Join(slices.Compact(lines), "\n"), nil
+}
+
+// quoted returns a name as an identifier of SQL.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// columns returns the columns of the user's tables: those without the prefix of Semel's tables.
+func (d *sqlite) columns(ctx context.Context, prefix string) (all []column, err error) {
+	rows, err := d.db.QueryContext(ctx, `select m.name, c.name, coalesce(c.dflt_value, '') from sqlite_master m, pragma_table_info(m.name) c
+where m.type = 'table' and m.name not like 'sqlite\_%' escape '\' order by m.name, c.cid`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		if err := rows.Scan(&c.table, &c.name, &c.byDefault); err != nil {
+			return nil, err
+		}
+		if c.from, c.text = quoted(c.table), "quote("+quoted(c.name)+")"; !strings.HasPrefix(c.table, prefix) {
+			all = append(all, c)
+		}
+	}
+	return all, rows.Err()
+}
+
+// copyTables creates the tables, indexes, views and triggers of another file, without rows and without Semel's tables.
+// copyTables does nothing if the other file does not exist.
+func (d *sqlite) copyTables(ctx context.Context, from *policy.SQLite) error {
+	if checkFile(from.Path, false) != nil {
+		return nil
+	}
+	other, err := sql.Open("sqlite", address(from.Path)+"&mode=ro")
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	rows, err := other.QueryContext(ctx, `select tbl_name, sql from sqlite_master where sql is not null and name not like 'sqlite\_%' escape '\'
+order by case type when 'table' then 0 when 'index' then 1 when 'view' then 2 else 3 end, rowid`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, text string
+		if err := rows.Scan(&table, &text); err != nil {
+			return err
+		}
+		if strings.HasPrefix(table, from.Prefix) {
+			continue
+		}
+		if _, err := d.db.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,53 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/proof"
+	"github.com/semel-go/semel/internal/handlertest"
+)
+
+// prove reads what semel check --prove found about the consumer.
+func (s *Subject) prove(p *policy.Policy) {
+	all, err := proof.Read(p)
+	if err != nil {
+		s.NoProof = plain(err)
+		return
+	}
+	if s.Proof = all[s.Consumer.Name]; s.Proof == nil {
+		return
+	}
+	hash, err := proof.Hash(p)
+	s.Changed = err != nil || hash != s.Proof.Policy
+}
+
+// tested returns the question whether subtests of these groups have passed. what is their subject.
+func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
+	return func(s *Subject) Answer {
+		again := fmt.Sprintf("semel check --prove --consumer %s --config %s", s.Consumer.Name, s.Policy.File)
+		switch why := assembly.Untested(s.Policy, s.Consumer); {
+		case why != "":
+			return cannot("test the other side, and this consumer with copies of its messages", "no test of %s is known: %s", what, why)
+		case s.NoProof != "":
+			return cannot(again, "%s", s.NoProof)
+		case s.Proof == nil:
+			return cannot(again, "no test of %s is known", what)
+		}
+		on := s.Proof.At.UTC().Format(time.DateOnly)
+		if s.Changed {
+			return cannot(again, "%s was tested on %s, but the policy has changed since", what, on)
+		}
+		failed := s.Proof.In(proof.Fail, append([]handlertest.Group{handlertest.First}, groups...)...)
+		passed := s.Proof.In(proof.Pass, groups...)
+		switch {
+		case len(failed) > 0:
+			return fail(again, "tested on %s with %s: %s: %s", on, s.Proof.Database, failed[0].Name, failed[0].Says)
+		case len(passed) == 0:
+			return cannot(again, "the test of %s ran no subtest of %s", on, what)
+		}
+		return pass("on %s %s passed with %s on %s", on, counted(int64(len(passed)), "subtest"), counted(int64(s.Proof.Messages), "message"), s.Proof.Database)
+	}
+}

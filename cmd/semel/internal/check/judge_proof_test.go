@@ -1,0 +1,48 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/proof"
+	"github.com/semel-go/semel/internal/handlertest"
+)
+
+func TestTestsOfTheHandlerAnswerTwoQuestions(t *testing.T) {
+	passed := []proof.Subtest{
+		{Name: "first delivery", Group: handlertest.First, Result: proof.Pass},
+		{Name: "duplicate after success", Group: handlertest.Duplicates, Result: proof.Pass},
+		{Name: "crash before COMMIT", Group: handlertest.BeforeCommit, Result: proof.Pass},
+	}
+	twice := proof.Subtest{Name: "concurrent duplicates", Group: handlertest.Duplicates, Result: proof.Fail, Says: "the effect differs"}
+	for name, c := range map[string]struct {
+		text                string
+		subtests            []proof.Subtest
+		changed             bool
+		unread              string
+		duplicates, crashes Result
+		evidence            string // of the answer about duplicates
+	}{
+		"K3_4_18_all_passed":               {sound, passed, false, "", Pass, Pass, "on 2026-05-03 1 subtest passed with 2 messages on SQLite"},
+		"K3_4_duplicates_failed":           {sound, append(passed[:3:3], twice), false, "", Fail, Pass, "concurrent duplicates: the effect differs"},
+		"K3_4_18_nothing_was_comparable":   {sound, passed[:1], false, "", CannotKnow, CannotKnow, "ran no subtest"},
+		"K3_4_18_the_policy_has_changed":   {sound, passed, true, "", CannotKnow, CannotKnow, "was tested on 2026-05-03, but the policy has changed since"},
+		"K3_4_18_the_file_cannot_be_read":  {sound, nil, false, "broken", CannotKnow, CannotKnow, "broken"},
+		"K3_4_18_a_call_cannot_be_tested":  {calling, nil, false, "", CannotKnow, CannotKnow, "its handler calls an HTTP endpoint"},
+		"K3_4_18_no_test_is_known":         {sound, nil, false, "", CannotKnow, CannotKnow, "no test of duplicate delivery is known"},
+		"K3_4_18_the_first_delivery_fails": {sound, []proof.Subtest{{Name: "first delivery", Group: handlertest.First, Result: proof.Fail, Says: "no"}}, false, "", Fail, Fail, "first delivery: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := subject(t, c.text)
+			s.NoProof, s.Changed = c.unread, c.changed
+			if c.subtests != nil {
+				s.Proof = &proof.Proof{At: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC), Database: "SQLite", Messages: 2, Subtests: c.subtests}
+			}
+			duplicates, crashes := design()[3].Answer(s), design()[17].Answer(s)
+			if duplicates.Result != c.duplicates || crashes.Result != c.crashes || !strings.Contains(duplicates.Evidence, c.evidence) {
+				t.Errorf("4: %+v\n18: %+v", duplicates, crashes)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package handlertest
+
+import (
+	"context"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/store"
+)
+
+// T is the part of a *testing.T that a subtest uses.
+type T interface {
+	Helper()
+	// Name returns the name of the test, with the names of the tests around it.
+	Name() string
+	Context() context.Context
+	Cleanup(f func())
+	// Fatal and Fatalf end the test at once.
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Handler is what Run tests; the fields are those of semeltest.Handler.
+type Handler[Tx any] struct {
+	Store    store.TxStore[Tx]
+	Handle   func(ctx context.Context, tx Tx, m *semel.Message) error
+	Messages []*semel.Message
+	Effect   func(ctx context.Context) (string, error)
+	Config   consumer.Config
+	// Provider is nil if the handler makes no calls.
+	Provider *Provider
+	// Process is nil if no process is killed.
+	Process *Process
+}
+
+// Run calls each for every subtest with its name and its function, and returns the results of the functions that were
+// called. each returns the error of the function, or why the function has not returned. start returns a handler on an
+// empty state; each subtest calls it at least once.
+func Run[Tx any](start func(t T) Handler[Tx], each func(name string, run func(t T) error) error) Report {
+	s := &session[Tx]{start: start}
+	var all Report
+	for _, c := range cases[Tx]() {
+		called := false
+		err := each(c.name, func(t T) error {
+			t.Helper()
+			called = true
+			return s.run(t, c)
+		})
+		if called {
+			all = append(all, Result{c.name, c.group, err})
+		}
+	}
+	return all
+}

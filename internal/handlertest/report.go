@@ -1,0 +1,85 @@
+package handlertest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Group is the kind of failure that a subtest causes.
+type Group string
+
+// The groups in the order in which people read them.
+const (
+	First        Group = "first delivery"
+	Redelivery   Group = "redelivery"
+	Duplicates   Group = "duplicates"
+	BeforeCommit Group = "crash before COMMIT"
+	AfterCommit  Group = "crash after COMMIT"
+	Poison       Group = "poison message"
+	DeadLetters  Group = "dead-letter retry"
+	Versions     Group = "versions"
+	Retention    Group = "retention expired"
+	Calls        Group = "calls to a provider"
+)
+
+// Groups returns all groups in their order.
+func Groups() []Group {
+	return []Group{First, Redelivery, Duplicates, BeforeCommit, AfterCommit, Poison, DeadLetters, Versions, Retention, Calls}
+}
+
+// Result is how a subtest ended: nil, a *NotRun, or the fault that it found.
+type Result struct {
+	Name  string
+	Group Group
+	Err   error
+}
+
+// NotRun is why a subtest does not apply.
+type NotRun struct{ Why string }
+
+func (e *NotRun) Error() string { return "not run: " + e.Why }
+
+// Applies reports whether the subtest ran.
+func (r Result) Applies() bool {
+	var skip *NotRun
+	return !errors.As(r.Err, &skip)
+}
+
+// Says returns the sentence of a fault, or why the subtest does not apply; empty after a success.
+func (r Result) Says() string {
+	var skip *NotRun
+	if errors.As(r.Err, &skip) {
+		return skip.Why
+	}
+	if r.Err == nil {
+		return ""
+	}
+	says, _, _ := strings.Cut(r.Err.Error(), "\n")
+	return says
+}
+
+// Report has all results. It prints them as a table, in which each sentence appears once.
+type Report []Result
+
+func (r Report) String() string {
+	var b strings.Builder
+	b.WriteString("\n")
+	said := map[string]string{}
+	for _, x := range r {
+		word, why := "ok", x.Says()
+		switch {
+		case !x.Applies():
+			word = "-"
+		case x.Err != nil:
+			word = "FAIL"
+		}
+		if by := said[why]; by != "" && word == "FAIL" {
+			why = "see " + by
+		} else {
+			said[why] = x.Name
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-4s  %-43s  %s", word, x.Name, why), " ") + "\n")
+	}
+	return b.String()
+}

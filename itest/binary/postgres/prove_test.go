@@ -1,0 +1,65 @@
+//go:build unix
+
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
+	const names = "select string_agg(nspname, ' ' order by nspname) from pg_catalog.pg_namespace"
+	s := example(t, services.Postgres(t))
+	before := one[string](t, s.dsn, names)
+	tables := "select count(*) from information_schema.tables where table_schema = 'public'"
+	var found struct {
+		Failed    int
+		Consumers []struct {
+			Consumer string
+			Proof    struct {
+				Database string
+				Messages int
+				Subtests []struct{ Name, Result, Says string }
+			}
+		}
+	}
+	t.Run("K3_the_sound_handler_passes_and_nothing_is_left", func(t *testing.T) {
+		s.done(t, &found, "check", "--prove", "--config", "postgres.yaml", "-o", "json")
+		if len(found.Consumers) != 1 || found.Failed != 0 || found.Consumers[0].Proof.Database != "PostgreSQL" || found.Consumers[0].Proof.Messages != 5 {
+			t.Fatalf("%+v", found)
+		}
+		passed := 0
+		for _, r := range found.Consumers[0].Proof.Subtests {
+			if r.Result == "pass" {
+				passed++
+			}
+		}
+		if passed < 16 {
+			t.Errorf("%d subtests passed: %+v", passed, found)
+		}
+		if after, n := one[string](t, s.dsn, names), one[int](t, s.dsn, tables); after != before || n != 0 {
+			t.Errorf("schemas %s, before %s; %d tables in public", after, before, n)
+		}
+	})
+	t.Run("K3_a_business_key_is_tested_with_separate_statements", func(t *testing.T) {
+		s.edit(t, "key.yaml", "strategy: marker ", "strategy: {marker: true, business_key: {constraint: entries_payment_key}} ",
+			"setup: setup-postgres.sql", "setup: keyed.sql")
+		s.write(t, "keyed.sql", "create table accounts (id text primary key, balance bigint not null);\n"+
+			"create table entries (payment text unique, account text, amount bigint);\n"+
+			"insert into accounts select 'acc-' || lpad(n::text, 3, '0'), 0 from generate_series(0, 99) as n")
+		s.done(t, &found, "check", "--prove", "--config", "key.yaml", "-o", "json")
+	})
+	t.Run("K3_statements_that_leave_the_schema_are_refused", func(t *testing.T) {
+		s.edit(t, "public.yaml", "insert into entries", "insert into public.entries")
+		s.refused(t, []string{"names the schema public", "write the names of tables without a schema"}, "check", "--prove", "--config", "public.yaml")
+	})
+	t.Run("K3_without_setup_the_tables_cannot_be_created", func(t *testing.T) {
+		s.edit(t, "bare.yaml", "setup: setup-postgres.sql", "")
+		s.refused(t, []string{"store shop has no setup"}, "check", "--prove", "--config", "bare.yaml")
+	})
+	if after := one[string](t, s.dsn, names); after != before || strings.Contains(after, "semel_prove") {
+		t.Errorf("schemas %s are left, before %s", after, before)
+	}
+}
