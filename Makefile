@@ -27,6 +27,7 @@ RACED = $(LONGEST_RACED) $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) $(L
 # The parts of test, and of verify, run at once. A test waits for servers more than it computes, so
 # what computes and waits for nobody fills in, and is nice: where as much wants to run as there is,
 # each answer of a server comes late, and suites of thousands of short cases take ten times as long.
+# Tests with time limits are less nice: at 19 they get a hundredth of a core beside busy ones.
 TEST_PARTS = lint pure raced stores short-proofs stranger
 VERIFY_PARTS = faults forms systems binary servers other-proofs
 
@@ -72,7 +73,7 @@ pure:
 	nice -n 19 $(TEST) $(PURE)
 raced:
 	scripts/services install python3 node prometheus
-	nice -n 19 $(TEST) $(RACE) -p 3 $(RACED)
+	nice -n 10 $(TEST) $(RACE) -p 3 $(RACED)
 stores:
 	scripts/services install redis
 	scripts/services with postgres pgbouncer kafka -- sh -c "$(TEST) $(MEASURED) -run '^TestStore$$' ./itest/store/pgxstore && $(TEST) $(MEASURED) -p 4 -parallel 8 $(STORES)"
@@ -92,7 +93,7 @@ faults:
 	nice -n 19 $(TEST) $(MEASURED) $(PLANTED)
 # The ways to open a file of SQLite, of which test takes one.
 forms:
-	nice -n 19 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/store/sqlite
+	nice -n 5 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/store/sqlite
 # The binary, and with it the core, builds on the other systems. Three minutes the first time on two
 # cores, seconds once their packages are in the build cache.
 systems:

@@ -40,7 +40,7 @@ func ExampleNewPublisher() {
 	}, consumer.Config{
 		Name: "receipts", Source: source, Identity: identity.CloudEvents(), Workers: 1,
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, IdleExit: 200 * time.Millisecond,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic recognise copies at any time
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +68,7 @@ func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.So
 	}, consumer.Config{
 		Name: "receipts", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, AckOnReceipt: true, Workers: 16,
-		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic recognise copies at any time
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // readers of the topic always recognise copies
 	})
 	if err != nil {
 		return err

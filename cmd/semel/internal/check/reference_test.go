@@ -25,7 +25,7 @@ For operators and reviewers. ` + "`semel check`" + ` answers these questions abo
 
 ` + "`--deep`" + ` compares all inbox rows with the records of the same commits: a row with its marker and the version of its stream, and an intent with the marker of its message.
 
-` + "`--prove`" + ` tests the handlers instead, as [Test a policy](../guides/testing.md#test-a-policy) explains. Questions 4 and 18 are answered from its results.
+` + "`--prove`" + ` tests the handlers instead, as [Test a policy](../guides/testing-policies.md) explains. Questions 4 and 18 are answered from its results.
 
 Exit code 4: at least one question has the answer fail; answers **cannot know** do not count. The number of a question never changes.
 
