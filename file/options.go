@@ -18,19 +18,19 @@ const (
 	// specversion is missing, specversion is not 1.0, or time is not RFC 3339. An event without id or source
 	// has no identity.
 	CloudEvents Format = iota
-	// Envelope means that each line is {"key": "…", "headers": {"name": "value"}, "body": …}. Each of the
-	// three members may be missing; any other member makes the line malformed. The body is the raw JSON of the
-	// value: a string keeps its quotes.
+	// Envelope means that each line is {"key": "…", "headers": {"name": "value"}, "body": …}. The members key, headers
+	// and body may be missing; any other member makes the line malformed. The body is the raw JSON of the value: a
+	// string keeps its quotes.
 	Envelope
 	// JSON means that the line is the body, byte for byte.
 	JSON
 )
 
-// Headers that the source adds to a line that it refuses.
+// Headers that the source adds to a refused line.
 const (
 	// HeaderLength is the length of a line that is too long, in bytes, as a decimal number.
 	HeaderLength = semelheader.Length
-	// HeaderDetail describes in English why the line was refused. It contains no value of the line.
+	// HeaderDetail describes in English why the line was refused. The description contains no value of the line.
 	HeaderDetail = "semel-detail"
 )
 
@@ -40,7 +40,7 @@ const (
 	DefaultMaxLine = 16 << 20
 	// DefaultPoll is the default of Options.Poll.
 	DefaultPoll = 200 * time.Millisecond
-	// kept is the number of bytes that a message has if its line is too long.
+	// If a line is too long, its message has this number of bytes.
 	kept = 64 << 10
 )
 

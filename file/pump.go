@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// pump reads from a reader whose reads cannot be interrupted, such as a pipe or a terminal on standard input:
-// Go supports no deadlines for files that another program opened. A goroutine of the pump waits in the place
-// of the caller, and reads only when the caller asks for data.
+// pump reads from a reader whose reads cannot be interrupted, such as a pipe or a terminal on standard input: Go
+// supports no deadlines for files that another program opened. A goroutine of the pump waits instead of the caller, and
+// reads only when the caller asks for data.
 type pump struct {
 	reader io.Reader
 	rouse  func()
@@ -30,7 +30,7 @@ func newPump(r io.Reader, rouse func()) *pump {
 	return p
 }
 
-// run answers each request with one piece of data. run ends after the pump is closed and the read in progress
+// run answers each request with one piece of data. The function ends after the pump is closed and the read in progress
 // has returned.
 func (p *pump) run() {
 	buffer := make([]byte, chunk/2)
@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// next returns a piece of data if there is one. Otherwise next requests a piece. The piece is valid until the
-// next call.
+// next returns a piece of data if a piece was read. Otherwise next requests a piece. A piece is valid until the
+// following call of next.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true

@@ -9,8 +9,8 @@ import (
 type Attempt struct {
 	// Key is the key that the client sent, without quotes. Caller is the client.
 	Key, Caller string
-	// IdempotencyKey is the key for the calls that the handler makes. It is the same for all attempts of a
-	// request.
+	// IdempotencyKey is the key for the calls that the handler makes. All attempts of a request have the same
+	// IdempotencyKey.
 	IdempotencyKey string
 	// Number is the number of the attempt, from 1, with NewLeased. With New, Number is 1.
 	Number int

@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// run fulfils the orders in several processes. The first processes die, each at another step. The store
-// plays the role of a database, because it remains when a process dies.
+// run fulfils the orders in several processes. All processes but the last die, each at another step. The store plays
+// the role of a database, because it remains when a process dies.
 func run(ctx context.Context) error {
 	var dead atomic.Bool
 	store := memstore.New(memstore.Fail(func(string) error {

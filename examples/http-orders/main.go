@@ -73,7 +73,7 @@ func placeOrder(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "order placed at %v\n", time.Now().UnixNano())
 }
 
-// charge charges a card under the key of its request.
+// charge charges a card with the idempotency key of the request.
 func charge(company Company) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		attempt, _ := httpkey.AttemptFrom(r.Context())

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// The contents of the file. deliveries is the total number of lines. Redeliveries fill the file up to this
+// The contents of the file. The constant deliveries is the total number of lines. Redeliveries fill the file up to this
 // number.
 const (
 	deliveries = 10_000
@@ -25,7 +25,7 @@ const (
 	accounts   = 100
 )
 
-// delivery is a line of the file. at is the position of the line.
+// delivery is a line of the file. The field at is the position of the line.
 type delivery struct {
 	at   float64
 	line string
@@ -113,7 +113,7 @@ func payment(i, amount int) string {
 
 func account(i int) string { return fmt.Sprintf("acc-%03d", i*37%accounts) }
 
-// event returns a CloudEvent in structured JSON format. amount is the JSON text of the amount.
+// event returns a CloudEvent in structured JSON format. The parameter amount is the JSON text of the amount.
 func event(id, account, amount string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%s}}`, id, account, amount)
 }
