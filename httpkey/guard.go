@@ -103,7 +103,7 @@ func (g *Guard) observe(o Observation) {
 func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
 	g.report(&o, began)
 	if o.abort {
-		panic(http.ErrAbortHandler) // the handler panicked with this value; its key was released before
+		panic(http.ErrAbortHandler) // the handler panicked with this value, and its outcome is already stored
 	}
 	o.answer.send(w, o.fate == Replayed)
 }

@@ -54,7 +54,7 @@ func (r Report) machine(b *strings.Builder) {
 	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
 }
 
-// throughput returns how many megabytes of bodies a contestant processes per second.
+// throughput returns how many megabytes of bodies an implementation processes per second.
 func (r Row) throughput(who Contestant) float64 {
 	return r.Rate(who).Median * float64(r.Body.Mean()) / 1e6
 }

@@ -45,7 +45,8 @@ func (o *output) failed() (lines []string) {
 	return lines
 }
 
-// beside is a process with two consumers: one reads a bad topic, and one reads a good topic.
+// beside is a process with two consumers. One consumer reads a topic that does not exist or that it may not read; the
+// other consumer reads a good topic.
 type beside struct {
 	shop
 	name, says, listen string
@@ -53,7 +54,7 @@ type beside struct {
 	log                *output
 }
 
-// starts starts the process. onFailure is the setting on_failure of the consumer with the bad topic.
+// starts starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad topic.
 func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	t.Helper()
 	address, err := proof.FreeAddress()
@@ -77,7 +78,7 @@ func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	return b
 }
 
-// told returns the body of the process's answer to a GET request.
+// told sends a GET request to the process and returns the body of the response.
 func (b beside) told(path string) string {
 	answer, err := http.Get("http://" + b.listen + path)
 	if err != nil {
@@ -88,7 +89,7 @@ func (b beside) told(path string) string {
 	return answer.Status + "\n" + string(said)
 }
 
-// metric reports whether a consumer's metric has this value.
+// metric reports whether a consumer's metric has a given value.
 func (b beside) metric(name, consumer string, value int) bool {
 	return strings.Contains(b.told("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.shop.name(consumer), value))
 }
@@ -116,7 +117,7 @@ func (b beside) waits(t *testing.T) {
 	}
 }
 
-// ends sends SIGTERM and waits until the process has drained and ended.
+// ends sends SIGTERM and waits until the process has finished its messages and ended.
 func (b beside) ends(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// offsets returns the committed offsets of billing's group as text, so that they can be compared.
+// offsets returns the committed offsets of the consumer group of billing as text, so that a test can compare offsets.
 func (s shop) offsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)

@@ -27,7 +27,7 @@ import (
 
 const password = "correct horse"
 
-// secured returns a shop with a fake broker that requires TLS and a password.
+// secured returns a topic and database for a test. The fake broker of the topic requires TLS and a password.
 func secured(t *testing.T) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
@@ -66,7 +66,7 @@ func (s shop) certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// securePolicy writes a policy that reads the topic into SQLite with these security settings.
+// securePolicy writes a policy that reads the topic into SQLite with the given security settings.
 func (s shop) securePolicy(t *testing.T, consumer, security string) string {
 	t.Helper()
 	name := consumer + ".yaml"

@@ -41,8 +41,8 @@ consumers:
             note: {sql: "insert into notes values (:id, :doubt, :whole, :json)", params: {id: text, doubt: boolean, whole: integer, json: json}}
 `
 
-// ways are the two ways to call an endpoint: with a claim for each message, or as an endpoint that changes
-// nothing itself.
+// ways has the two ways to call an endpoint: with a claim for each message, or without claims, because the endpoint
+// changes nothing itself.
 var ways = map[string]func(url string) string{
 	"lease": func(url string) string {
 		return fmt.Sprintf(answering, "lease\n    alerts: {pending_age: 60s}", url, "pure: false")
@@ -60,7 +60,7 @@ func answered(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
 }
 
-// bank returns a shop with the policy for an endpoint and a database with two accounts.
+// bank returns a test with the policy for an endpoint, and a database with two accounts.
 func bank(t *testing.T, policy string, messages int) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -128,7 +128,7 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 		}
 		close(frozen) // the answer has arrived, but the frozen process does not read it
 		second, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t) // comes after the lease has ended
+		e.next(t) // the second call comes after the lease has ended
 		s.applied(t, 1)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const (
 	made       = "payment.made"
 )
 
-// name returns an unused message id.
+// name returns an unused id for a message.
 func (r *run) name() string {
 	r.sent++
 	return fmt.Sprintf("message-%06d", r.sent)

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Time limits: until all alerts of a round fire, until they are resolved, and, before a round, until the
-// alerts of earlier rounds are resolved.
+// Time limits: until all alerts of a round fire, until these alerts are resolved, and, before a round, until the alerts
+// of earlier rounds are resolved.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
@@ -82,8 +82,8 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// turns publishes a few messages again and again until the condition holds, for at most the time `most`.
-// reports whether it holds: the ledger reports what did not happen.
+// turns publishes a few messages again and again until the condition so holds, for at most the time most. The result is
+// true if the condition holds. If the condition does not hold, the ledger reports which alerts are missing.
 func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) bool {
 	return proof.Within(ctx, most, pause, func(context.Context) bool {
 		r.trickle()
@@ -100,8 +100,8 @@ func (r *run) firing() map[string]bool {
 	return names
 }
 
-// tell records when each alert was pending, firing and resolved in Prometheus. over is true if no alert fires
-// now.
+// tell records when each alert was pending, firing and resolved in Prometheus. The parameter over is true if no alert
+// fires now.
 func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) {
 	now := time.Now()
 	states := proof.Must(r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second))

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// root is the root folder of the workspace.
+// root returns the root folder of the workspace.
 func root(ctx context.Context) (string, error) {
 	said, err := exec.CommandContext(ctx, "go", "env", "GOWORK").Output()
 	if err != nil {
@@ -47,8 +47,8 @@ var (
 	blind  = regexp.MustCompile(`(alert: SemelStoreNotSampled\n.*\n +for: )\d+s`)
 )
 
-// scaled returns the rules with all durations divided by scale. Each rule gets a label that marks it as
-// scaled. Numbers of messages and rates stay the same.
+// scaled returns the rules with all durations divided by scale. Each rule gets a label that marks the rule as scaled.
+// Numbers of messages and rates stay the same.
 func scaled(rules string, scale int) string {
 	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
 	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })

@@ -70,7 +70,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	return all, parked
 }
 
-// receive writes the intents of `count` payments.
+// receive writes the intents of a number of payments; the parameter count is this number.
 func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
 	scope := must.Get(st.Scope(t.Context(), charges, "shop", 0))(t)

@@ -16,7 +16,7 @@ type Ledger struct {
 	// Absorbed is the number of duplicates in the file. Deliveries that are repeated because of a restart do
 	// not count.
 	Absorbed int `json:"duplicates_absorbed"`
-	// least is how many kills must have met an open transaction.
+	// The minimum number of kills during an open transaction.
 	least int
 }
 

@@ -15,8 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. hold keeps the process there: met waits until
-// it is there.
+// point is a moment at which the process is killed. The function hold makes the process wait at this moment.
 type point struct {
 	name string
 	hold hold
@@ -30,10 +29,10 @@ var (
 	effect  = pgproxy.Containing("insert into effects")
 )
 
-// commitOf matches the COMMIT of a transaction that contained this statement.
+// commitOf matches the COMMIT of a transaction that contained the given statement.
 func commitOf(statement pgproxy.Match) pgproxy.Match {
 	var mutex sync.Mutex
-	had := map[int]bool{} // by number of the connection: whether its transaction contained the statement
+	had := map[int]bool{} // by number of the connection: whether the transaction contained the statement
 	return func(m pgproxy.Message) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -48,7 +47,7 @@ func commitOf(statement pgproxy.Match) pgproxy.Match {
 	}
 }
 
-// before and after hold the process at a message to the server, or at its reply, in the proxy.
+// The functions before and after stop the process at a message to the server, or at the server's reply, in the proxy.
 func before(m func() pgproxy.Match) hold {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := r.proxy.HoldRequest(pgproxy.Nth(1, m()))
@@ -82,7 +81,7 @@ var points = []point{
 	{"after the commit of the effect", after(committing(effect))},
 }
 
-// halfABody sends a request with a Content-Length and closes in the middle of the body.
+// halfABody sends a request with a Content-Length, and closes the connection in the middle of the body.
 func halfABody(r *run) (func(context.Context) error, func()) {
 	c, err := net.Dial("tcp", r.receiverAt)
 	if err == nil {
@@ -167,7 +166,7 @@ func (r *run) end(ctx context.Context) {
 	r.again(ctx)
 }
 
-// again starts both receivers and waits until they listen.
+// The method again starts both receivers and waits until they listen.
 func (r *run) again(ctx context.Context) {
 	r.receiver.Start()
 	r.naive.Start()

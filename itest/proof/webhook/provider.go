@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// kind says whether a request is genuine or how it was forged.
+// kind is the kind of a request: genuine, or forged in one of several ways.
 type kind int
 
 const (
@@ -32,14 +32,14 @@ const (
 type event struct {
 	id   string
 	kind kind
-	// tries is the number of attempts since the event was answered or, before that, since it was created.
+	// The number of attempts since the event was answered or, if it was not answered yet, since it was created.
 	tries int
-	// more is how often the event is still sent again after it was answered.
+	// The number of times that the event is still sent again after it was answered.
 	more int
 	due  time.Time
 }
 
-// repeats are the provider's retry delays. The first delays are short, and together they last three days.
+// repeats returns the provider's retry delays. The first delays are short, and together they last three days.
 func repeats() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
@@ -48,11 +48,11 @@ func repeats() []time.Duration {
 	return all
 }
 
-// provider sends events to one address until each is answered. When run returns, no client is running.
+// provider sends events to one address until each event is answered. When run returns, no client is running.
 type provider struct {
 	Proof
 	url string
-	// crooked is true if an attacker sends requests too.
+	// The field crooked is true if an attacker also sends requests.
 	crooked bool
 	client  *http.Client
 	ready   chan *event
@@ -64,7 +64,7 @@ type provider struct {
 	resting bool
 	heard   chan struct{} // closed at the next 2xx; nil if nobody waits for it
 	Counts
-	// sent are the events that were answered with 2xx.
+	// The ids of the events that were answered with 2xx.
 	sent []string
 }
 
@@ -85,8 +85,8 @@ type Counts struct {
 
 const (
 	clients = 16
-	// forgedOf is the percentage of forged requests, repeatedOf of repeated events, and hangUpOf of requests
-	// whose connection is closed early.
+	// The constants are percentages: forgedOf of forged requests, repeatedOf of repeated events, and hangUpOf of
+	// requests whose connection is closed early.
 	forgedOf, repeatedOf, hangUpOf = 6, 15, 3
 )
 

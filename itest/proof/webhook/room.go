@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room returns the entry of this proof for the proof command, in two sizes. The fault "early" puts a proxy in
-// front of the receiver that answers before anything is stored. The fault "forgetful" deletes the store's
-// markers at each kill. The fault "leaked" gives the attacker the secret.
+// Room registers this fault test with the command itest/cmd/proof, in two sizes. The fault "early" puts a proxy in
+// front of the receiver that answers before anything is stored. The fault "forgetful" deletes the store's markers at
+// each kill. The fault "leaked" gives the attacker the secret.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "webhook", Within: 15 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
 		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
