@@ -33,8 +33,8 @@ func Patient() []kgo.Opt {
 	return []kgo.Opt{kgo.MetadataMinAge(often), kgo.UnknownTopicRetries(int(time.Minute / often))}
 }
 
-// Topic creates a topic with a unique name. It returns when each of the brokers knows the topic. The topic is
-// deleted when the test ends. Every broker has a replica. Each of the settings has the form "name=value".
+// Topic creates a topic with a unique name. Topic returns when each broker knows the topic. The topic is deleted when
+// the test ends. Every broker has a replica of the topic. A setting is written as "name=value".
 func Topic(t testing.TB, brokers []string, partitions int, settings ...string) string {
 	t.Helper()
 	name := "semel-" + strings.ToLower(rand.Text())

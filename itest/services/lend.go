@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Lent lends the schema of a store to the cases of a suite, one case after the other. A suite has a hundred
-// cases, and creating a schema takes twenty times as long as emptying one.
+// Lent lets the test cases of a suite use the same database schema, one case after the other, because a suite has a
+// hundred cases, and creating a schema takes twenty times as long as emptying one.
 type Lent[S any] struct {
 	// Make creates a new schema.
 	Make func(testing.TB) S
-	// Empty deletes all rows of a schema and opens the schema again. The schema of a failed case is not lent
-	// again, because its content is unknown.
+	// Empty deletes all rows of a schema and opens the schema again. The schema of a failed case is not used again,
+	// because its content is unknown.
 	Empty func(testing.TB, S) S
 
 	idle []S
@@ -37,8 +37,8 @@ func (l *Lent[S]) Open(t testing.TB) S {
 	return s
 }
 
-// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the
-// tables `but`. The statement bypasses triggers and foreign keys.
+// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the tables of the
+// parameter but. The statement bypasses triggers and foreign keys.
 func Emptying(schema string, but ...string) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	for i, table := range but {

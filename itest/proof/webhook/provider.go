@@ -135,7 +135,7 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	return due
 }
 
-// make creates an event. Now and then it also creates a forged event.
+// The method make creates an event, and now and then also a forged event.
 func (p *provider) make(n int, now time.Time) {
 	e := &event{id: fmt.Sprintf("evt_%d", n), due: now}
 	if p.random.IntN(100) < repeatedOf {
@@ -149,21 +149,21 @@ func (p *provider) make(n int, now time.Time) {
 	}
 }
 
-// rest makes the provider create no more events than its minimum number.
+// After a call of rest, the provider creates no events beyond the minimum number.
 func (p *provider) rest() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.resting = true
 }
 
-// settled reports whether all events are done.
+// settled reports whether all events are answered and no event is sent again.
 func (p *provider) settled() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.resting && p.open == 0 && len(p.sent)+p.GivenUp >= p.Events
 }
 
-// tell returns a channel that is closed at the next 2xx.
+// tell returns a channel that is closed at the next response with the status 2xx.
 func (p *provider) tell() <-chan struct{} {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -219,7 +219,7 @@ func (p *provider) note(e *event, status int) {
 	defer p.mutex.Unlock()
 	p.Attempts++
 	if p.Plant == plantEarly && e.kind == genuine {
-		status = http.StatusOK // the planted proxy answers before the receiver has stored anything
+		status = http.StatusOK // with the fault "early", a proxy answers before the receiver has stored anything
 	}
 	good := status/100 == 2
 	switch {
@@ -250,13 +250,13 @@ func (p *provider) acknowledged(e *event) {
 		return
 	}
 	e.more--
-	e.tries = -1 // the event was answered; its repetitions never count as given up
+	e.tries = -1 // the event was answered, so its repetitions never count as given up
 	p.Again++
 	e.due = time.Now().Add(time.Duration(p.random.Int64N(int64(24 * time.Hour / time.Duration(p.Scale)))))
 	heap.Push(&p.queue, e)
 }
 
-// again schedules the next attempt, until three days are over.
+// The method again schedules the next attempt, until three days have passed.
 func (p *provider) again(e *event) {
 	schedule := repeats()
 	if e.tries < 0 { // the event is a repetition of an answered event

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// peers are a client and a server that send the messages of a test, with the proxy between them. The startup
-// of the connection is complete.
+// peers has a client and a server that send the messages of a test, with the proxy between client and server. The
+// startup of the connection is complete.
 type peers struct {
 	t      *testing.T
 	proxy  *Proxy
@@ -131,7 +131,7 @@ func pipeline(statements ...string) []pgproto3.FrontendMessage {
 	return append(all, &pgproto3.Sync{})
 }
 
-// done returns the server's replies to run.
+// done returns the server's replies to the messages of the function run.
 func done(tag string) []pgproto3.BackendMessage {
 	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }

@@ -78,8 +78,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	}
 }
 
-// A call of the reaper has these round trips: BEGIN with its lock, the lock timeout, the policy with the
-// table of partitions, rows, markers, bodies, COMMIT.
+// A call of the reaper, which removes old markers, has these round trips: BEGIN with its lock, the lock timeout, the
+// policy with the table of partitions, rows, markers, bodies, COMMIT.
 func TestRoundTripsOfASlice(t *testing.T) {
 	const slice = 8
 	p, db := counting(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// meetings is how often a message is blocked by another transaction's lock while other messages commit. It is
+// The number of times that another transaction's lock blocks a message while other messages commit. This number is
 // larger than the number of attempts.
 const meetings = 6
 

@@ -53,9 +53,9 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		statements []string
-		bad        string // what the handler of the bad message does before its effect
+		bad        string // the statement that the handler of the bad message runs before its effect
 		text       string
-		reason     string // reason that a driver reports which knows more about the error
+		reason     string // the reason with a driver that reports more details of the error
 	}{
 		"a_trigger_that_raises_40001":              {raise("40001"), "", "40001", ""},
 		"a_trigger_that_raises_40P01":              {raise("40P01"), "", "40P01", ""},

@@ -1,5 +1,5 @@
-// Package property generates random histories of messages and checks that effects are in the required order.
-// If a history fails, the library shrinks it.
+// Package property generates random histories of messages and checks that effects are in the required order. If a
+// history fails, the library rapid searches a shorter history that also fails.
 package property
 
 import (
@@ -45,11 +45,11 @@ func (s step) message() *semel.Message {
 // history is the input of a consumer.
 type history struct {
 	steps []step // each message occurs once
-	// runs has the deliveries of one process after the other, as indexes of steps. Each process except the
-	// last is stopped after a certain time.
+	// The field runs contains the deliveries of one process after the other, as indexes of steps. Each process except
+	// the last is stopped after a certain time.
 	runs [][]int
 	ends []time.Duration
-	// workers, most and hold are settings of the consumer.
+	// The fields workers, most and hold are settings of the consumer.
 	workers, most int
 	hold          time.Duration
 }

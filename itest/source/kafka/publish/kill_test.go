@@ -24,7 +24,7 @@ import (
 
 const workers = 8
 
-// moves is a policy that publishes the lines of a file to a topic.
+// A policy that publishes the lines of a file to a topic.
 const moves = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true}}
 sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}
@@ -41,7 +41,7 @@ consumers:
     handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
 `
 
-// patience is the time limit for events that a test waits for.
+// The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
 // folder returns a folder with the policy and a file of n messages.
@@ -110,7 +110,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 		}
-		for left := true; left; { // the claims of a dead process end with their leases, which takes a while
+		for left := true; left; { // the claims of a dead process last until their leases end
 			cmd, log := move(t, binary, dir, brokers)
 			if err := cmd.Wait(); err != nil || ctx.Err() != nil {
 				t.Fatalf("%v, %v: %s", err, ctx.Err(), log)
@@ -121,8 +121,8 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 	})
 }
 
-// wantAll checks that every message was published at least once and at most `copies` times, and that all
-// records of a message are equal.
+// wantAll checks that every message was published at least once and at most as often as the parameter copies says, and
+// that all records of a message are equal.
 func wantAll(t *testing.T, records []*kgo.Record, messages, copies int) {
 	t.Helper()
 	said, again := map[string]string{}, 0

@@ -32,7 +32,7 @@ func (w *world) anew() {
 	if at := w.Committed(w.order.Group, w.order.Topic); len(at) > 0 {
 		w.t.Fatalf("the brokers kept the group's offsets: %v", at)
 	}
-	w.Cluster = topics.Open(w.t, w.order.Brokers) // this connection knows the new topic
+	w.Cluster = topics.Open(w.t, w.order.Brokers) // a new connection, which knows the new topic
 }
 
 func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {

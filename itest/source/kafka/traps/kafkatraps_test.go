@@ -25,7 +25,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// world is a topic on the shared broker with a group of its own, and a store.
+// world is what a test uses: a topic on the shared broker, with a group of its own, and a store.
 type world struct {
 	t        testing.TB
 	brokers  []string
