@@ -159,7 +159,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// twoProcesses delivers copies of one message to two processes at the same time.
+// twoProcesses delivers one message to two processes at the same time.
 func twoProcesses(t *testing.T, firstFails bool) {
 	w := newWorld(t, 2)
 	began, goOn := make(chan string, 10), make(chan bool)

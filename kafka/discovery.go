@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. askEvery is
-	// the interval without Observe, and while the brokers do not answer: the client logs each attempt.
+	// The constant lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. The
+	// constant askEvery is the interval without Observe, and also while the brokers do not answer, because the client
+	// logs each attempt.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
-	// heldUpAfter is how long a transaction may stay open at a lane's position before the source logs it.
+	// The time for which a transaction may stay open at a lane's position before the source logs a warning.
 	heldUpAfter = time.Minute
 )
 
@@ -35,14 +36,14 @@ type topics struct {
 	faults  *faultList
 	pattern *regexp.Regexp // nil with Config.Topics
 
-	// mu guards the fields below. mu is never held during a blocking call; only the locks of member, faults and gate are
-	// taken while it is held.
+	// mu guards the fields below. mu is never held during a blocking call. A goroutine that holds mu may lock only the
+	// mutexes of member, faults and gate.
 	mu sync.Mutex
-	// reading is the list of topic names that are read. The slice is replaced, never changed.
+	// The names of the topics that are read. The slice is replaced, never changed.
 	reading []string
-	// ids are the ids that the topics had when this member joined.
+	// The ids of the topics at the time when this member joined.
 	ids map[string][16]byte
-	// brokerCount is the number of brokers when this member joined.
+	// The number of brokers at the time when this member joined.
 	brokerCount int
 	search      search
 }
@@ -99,8 +100,7 @@ func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	return errs
 }
 
-// explain is like the function explain. It differs for the topic of dead letters, because the source writes
-// there.
+// The method explain is like the function explain, except for the topic of dead letters, to which the source writes.
 func (t *topics) explain(err error, topic string) error {
 	if topic == t.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
@@ -155,7 +155,7 @@ func (t *topics) toRead() ([]string, int) {
 	return t.reading, t.brokerCount
 }
 
-// search runs in a goroutine of its own, because it waits for the store. It looks for topics that match the
+// search runs in a goroutine of its own, because it waits for the store. The method looks for topics that match the
 // pattern, and for start positions that could not be found before.
 func (s *Source) search() {
 	ticker := time.NewTicker(lookEvery)
@@ -211,8 +211,8 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the
-// brokers are unreachable, Fetch returns the error.
+// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
+// are unreachable, Fetch (not look) returns the error.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
@@ -234,16 +234,15 @@ func (s *Source) report() {
 	}
 }
 
-// horizon implements source.Info.Horizon. It returns how long a record can stay in any topic that is read now
-// or in the topic for dead letters; the longest of these times counts. The brokers remove a segment when its
-// newest record is older than retention.ms, and write to a segment for segment.ms. With producers' times
-// (CreateTime) a record may be dated in the future by up to message.timestamp.after.max.ms. Size limits remove
-// records earlier, so horizon ignores them. Tiered storage makes no difference, because retention.ms covers
-// both tiers. A topic without a time limit, for example a topic that is only compacted, has the horizon
-// Unlimited.
+// horizon implements source.Info.Horizon. The horizon is the longest time for which a record can stay in a topic that
+// is read now, or in the topic for dead letters. The brokers remove a segment when its newest record is older than
+// retention.ms, and write to a segment for segment.ms. With producers' times (CreateTime) a record may be dated in the
+// future by up to message.timestamp.after.max.ms. Size limits remove records earlier, so horizon ignores size limits.
+// Tiered storage makes no difference, because retention.ms covers both tiers. A topic without a time limit, for example
+// a topic that is only compacted, has the horizon Unlimited.
 //
-// horizon connects to the brokers if necessary. It fails if the brokers cannot be reached or do not return the
-// settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close its error wraps
+// horizon connects to the brokers if necessary. It returns an error if the brokers cannot be reached or do not return
+// the settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close, the error wraps
 // semel.ErrClosed.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {

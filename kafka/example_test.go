@@ -21,7 +21,7 @@ type Payment struct {
 	Amount  int64
 }
 
-// Each payment is applied once, although the producer sent one of them twice.
+// Each payment is applied once, although the producer sent one payment twice.
 func Example() {
 	brokers, end := payments(
 		`{"account":"a","amount":30}`, "payment-1",

@@ -85,7 +85,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 	})
 	t.Run("A1_an_id_of_another_source_is_not_kept", func(t *testing.T) {
 		m := event()
-		m.Identity.Source = "another shop" // a policy can set this, with const:another shop
+		m.Identity.Source = "another shop" // a policy can set this source with const:another shop
 		if got := text(made(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
 			t.Errorf("two different messages have the same id in the topic: %v", got)
 		}

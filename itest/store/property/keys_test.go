@@ -179,7 +179,7 @@ func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Con
 	return process.Run(ctx)
 }
 
-// wants returns, for each key, the expected effects in order.
+// wants returns the expected effects of each key, in order.
 func (h *history) wants() map[string]string {
 	want := map[string]string{}
 	for _, s := range h.steps {
@@ -190,9 +190,9 @@ func (h *history) wants() map[string]string {
 	return want
 }
 
-// checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass when
-// it is repeated. After the first failure checked therefore tries each history many times, so that shrinking
-// works.
+// checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass when it is
+// repeated. After the first failure, checked therefore tries each history many times, so that the library rapid can
+// find a shorter history that fails.
 func checked(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1
 	rapid.Check(t, func(rt *rapid.T) {

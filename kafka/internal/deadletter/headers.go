@@ -19,9 +19,9 @@ const (
 	HeaderWas       = prefix + "was-"
 )
 
-// A consumer can read the dead letters of another consumer and write its own dead letters for them. Then the
-// headers of the earlier dead letter are kept under other names: nothing of the record is lost, and the
-// identity of a message may depend on these headers.
+// A consumer can read the dead letters of another consumer and write its own dead letters for them. In this case, the
+// headers of the earlier dead letter are kept under other names, because the identity of a message may depend on these
+// headers, and nothing of the record may be lost.
 
 // MostWas is the number of earlier dead letters whose headers a dead letter keeps. Without a limit the headers
 // would grow endlessly between two consumers that read each other's dead letters.
@@ -38,8 +38,8 @@ func ours(name string) bool {
 	return false
 }
 
-// OfLetter reports whether a header belongs to a dead letter, and to which: 0 is the newest dead letter, 1 the
-// previous one, and so on.
+// OfLetter reports whether a header belongs to a dead letter, and to which dead letter: 0 is the newest dead letter, 1
+// the previous dead letter, and so on.
 func OfLetter(name string) (back int, of bool) {
 	for ; strings.HasPrefix(name, HeaderWas); back++ {
 		name = prefix + strings.TrimPrefix(name, HeaderWas)
