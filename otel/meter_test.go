@@ -158,8 +158,8 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// ofTheBinary reports whether only the binary semel has a metric. These are the metrics of stores, brokers,
-// webhooks, the span collector and the policy.
+// ofTheBinary reports whether only the binary semel has a metric. Such metrics are about stores, brokers, webhooks, the
+// span collector and the policy.
 func ofTheBinary(name string) bool {
 	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
 		if strings.HasPrefix(name, of) {
@@ -220,8 +220,7 @@ func meters(t testing.TB) map[string]*otel.Meter {
 	return map[string]*otel.Meter{"noop": silent, "sdk": read}
 }
 
-// BenchmarkMeasure measures the cost of metrics for a batch. The cost for a message that is alone in its batch
-// is the same.
+// BenchmarkMeasure measures the cost of metrics for a batch. A batch of one message has the same cost.
 func BenchmarkMeasure(b *testing.B) {
 	for name, m := range meters(b) {
 		b.Run(name, func(b *testing.B) {

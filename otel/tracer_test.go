@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// secret is a part of every field of a message. It must not appear in any span or metric.
+// A text in every field of a message. The text must not appear in any span or metric.
 const secret = "s3cr3t"
 
 // traced returns a message with the trace context of its producer.
@@ -61,7 +61,7 @@ func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *
 	return c
 }
 
-// seen has the span and the trace context that a handler saw.
+// seen has the span and the trace context that a handler got.
 type seen struct{ span, message string }
 
 var saw = map[string]seen{}
