@@ -22,19 +22,19 @@ type Receiver struct {
 	counts   counts
 	bodies   bodies
 
-	// mu protects the fields below. While mu is held, no function is called that can block.
+	// mu protects the fields below. A goroutine that holds mu calls no function that can block.
 	mu sync.Mutex
-	// queue contains the messages that were not fetched yet, in order of arrival.
+	// The messages that were not fetched yet, in order of arrival.
 	queue []*arrival
-	// open contains the messages that are in the queue, and the messages that were fetched and not acked yet.
+	// The messages that are in the queue, and the messages that were fetched and not acked yet.
 	open map[*arrival]struct{}
-	// bytes is the size of all bodies that are being read or belong to open messages.
+	// The size of all bodies that are being read or belong to open messages.
 	bytes int64
-	// reading counts the bodies that are being read, by client address.
+	// The number and size of the bodies that are being read, by client address.
 	reading               map[string]source.Bound
 	given, paused, closed bool
 
-	// wake receives a value if a waiting Fetch should look at the queue again.
+	// The channel wake receives a value if a waiting Fetch must check the queue again.
 	wake chan struct{}
 }
 
@@ -48,7 +48,7 @@ type arrival struct {
 	message semel.Message
 	at      time.Time
 	size    int64
-	// settled receives the outcome of the message. There is exactly one outcome.
+	// The channel settled receives the outcome of the message, exactly once.
 	settled chan source.Settlement
 }
 
@@ -80,12 +80,12 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.release(size)
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the server's deadline began before the wait
-	answers[fate].write(w, fate)                                                    // also after a disconnect
+	answers[fate].write(w, fate)                                                    // also written after a disconnect
 	r.counts.by[fate].Add(1)
 	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
 
-// writeWithin is the maximum time for writing an answer.
+// The maximum time for writing an answer.
 const writeWithin = 5 * time.Second
 
 // read returns the body of a request whose headers pass the first check. The body counts against InHand. If
@@ -175,7 +175,7 @@ func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *
 	return a
 }
 
-// fateOf returns the fate for a settlement.
+// fateOf returns the fate for the outcome of a message (ack or nack).
 func fateOf(s source.Settlement) Fate {
 	if s.Kind != semel.Ack {
 		return Unavailable

@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign checks a table of markers other than Semel's common table. It is a table of the user (see
+// Foreign checks a table of markers other than the common table, which all consumers share: a user's own table (see
 // internal/adoption), or a table with daily partitions.
 type Foreign interface {
-	// Admit returns an error if the table cannot have markers of this consumer, source and generation.
+	// Admit returns an error if the table cannot contain markers of a given consumer, source and generation.
 	Admit(consumer, source string, generation int64) error
-	// Fit returns the id in the spelling of the table. It returns an error if the id does not fit the table.
+	// Fit returns the id in the spelling of the table, or an error if the id does not fit the table.
 	Fit(source, id string) (string, error)
 	// Check returns an error if the definition of the table is not as required.
 	Check(ctx context.Context) error
@@ -28,7 +28,7 @@ type Foreign interface {
 	Missing(err error) error
 }
 
-// NoForeign is the Foreign of a store that uses only Semel's common table.
+// NoForeign is the Foreign of a store that uses only the common table of markers.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -36,11 +36,11 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use only Semel's own tables. Then advice about Semel's
-// tables is valid for the errors of these statements.
+// MarksAlone reports whether the store's statements use only Semel's own tables. If so, advice about Semel's tables is
+// valid for the errors of these statements.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
-// Scope is a consumer, source and generation. Semel's tables contain a number in its place.
+// Scope is a consumer, source and generation. Semel's tables contain a number for each Scope.
 type Scope struct {
 	Consumer, Source string
 	Generation       int64
@@ -93,7 +93,7 @@ type Options struct {
 }
 
 // DB is a database with the statements of its dialect. If Days is set, the statements use the table with daily
-// partitions in place of the common table.
+// partitions instead of the common table.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
@@ -130,7 +130,7 @@ func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
 	return openAs(db, d, o, names)
 }
 
-// openAs opens a store whose tables have these names.
+// openAs opens a store whose tables have the given names.
 func openAs(db *sql.DB, d *Dialect, o Options, names *strings.Replacer) (*DB, error) {
 	texts, err := d.Load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {

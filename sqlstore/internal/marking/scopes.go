@@ -19,7 +19,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements admin.Interner. In PostgreSQL one statement reads all scopes that are not cached, and one
+// Scopes implements admin.Interner. In PostgreSQL, one statement reads all scopes that are not cached, and one
 // transaction writes the missing scopes.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
@@ -65,7 +65,7 @@ func admits(db *database.DB, key database.Scope) error {
 	return db.File.Check() // without this check, a new connection would create an empty file
 }
 
-// intern fills in the numbers that are not known, and writes the missing scopes.
+// intern sets the numbers of scopes that are not known, and writes the missing scopes.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
 	for _, i := range unnumbered(numbers) {
 		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
@@ -109,7 +109,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 	return nil
 }
 
-// findScopes fills in the numbers of the scopes that exist.
+// findScopes sets the numbers of the scopes that exist.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
 	missing := unnumbered(numbers)
 	if s.Postgres != nil {
@@ -141,8 +141,8 @@ func sourcesOf(sources []string, some []int) any {
 	return database.Array(column)
 }
 
-// internIn writes a scope before it reads its number, because a transaction that reads first may fail when it
-// writes.
+// internIn first writes a scope and then reads the scope's number, because a transaction that reads first may fail when
+// it writes.
 func internIn(ctx context.Context, db *database.DB, tx *sql.Tx, key database.Scope) (n int64, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.NewScope, key.Args()...); err != nil {
 		return 0, err

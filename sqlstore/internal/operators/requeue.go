@@ -25,7 +25,7 @@ func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevis
 	return again(ctx, s.db, "release", store.RowReleased, a, rows)
 }
 
-// again schedules rows to run now.
+// The function again schedules rows to run now.
 func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
 		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
@@ -117,7 +117,7 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers gives these rows waiting markers. mayTakeMarker must have allowed that for each row.
+// takeMarkers gives rows waiting markers. For each row, mayTakeMarker must have returned nil before.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {
