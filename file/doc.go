@@ -1,22 +1,21 @@
 // Package file reads messages from files and from standard input, one JSON text per line. The package needs
 // only the standard library.
 //
-// A [Source] reads one regular file to its end. With [Options.Follow] it then waits for further lines. A
-// Source has one lane. Its position is kept in the consumer's store: a consumer that restarts continues after
-// the last line up to which all lines are acked. If the position is lost, lines are delivered again as
-// duplicates; no message is lost.
+// A [Source] reads one regular file to its end. With [Options.Follow] it then waits for further lines. A Source has one
+// lane. The position of a Source is kept in the consumer's store: a consumer that restarts continues after the last
+// line up to which all lines are acked. If the position is lost, lines are delivered again as duplicates; no message is
+// lost.
 //
-// A [Stream] reads standard input or any other io.Reader. It has no position: lines that were not acked when
-// the process ended are lost, unless their writer sends them again.
+// A [Stream] reads standard input or any other io.Reader. A Stream has no position: lines that were not acked when the
+// process ended are lost, unless their writer sends them again.
 //
 // # Lines
 //
 //   - A line ends with LF or CRLF. A byte-order mark at the start of the file is skipped, and so are lines
 //     of only spaces and tabs.
-//   - A last line without a line end may be incomplete. At the end of the data it is read only if it is a
-//     complete JSON object or array. Otherwise it stays unread, [Options.Notice] reports its first byte,
-//     and the position stays before the line. A followed file always waits for the line end, until another
-//     file takes its name.
+//   - A last line without a line end may be incomplete. At the end of the data, such a line is read only if it is a
+//     complete JSON object or array. Otherwise the line stays unread, [Options.Notice] reports its first byte, and the
+//     position stays before the line. A followed file always waits for the line end, until another file takes its name.
 //   - A line is never repaired. If it is not JSON, is not UTF-8, has a lone surrogate or repeats a member
 //     name, it is delivered with semel.ReasonMalformed and its raw bytes. If it is longer than
 //     [Options.MaxLine], it is delivered with semel.ReasonTooLarge and its first 64 KiB; the header

@@ -54,11 +54,11 @@ func (s *scanner) space() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// filled tells the scanner that the caller has written n bytes into space.
+// filled must be called after the caller has written n bytes into the slice that space returned.
 func (s *scanner) filled(n int) { s.to += n }
 
-// next returns the next line that has a line end. If the parameter final is true, the bytes after the last line end are
-// a line, too.
+// next returns the next line that has a line end. If the parameter final is true, the bytes after the last line end
+// also count as a line.
 func (s *scanner) next(final bool) (line, bool) {
 	for {
 		l, ok := s.raw(final)

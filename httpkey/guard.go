@@ -234,7 +234,7 @@ type ran struct {
 	silent bool
 }
 
-// lateGrace is how long a client still waits for a handler after the context of the handler has ended.
+// The time for which a client still waits for a handler after the context of the handler has ended.
 const lateGrace = time.Second
 
 // run runs the handler. If the handler still runs after its timeout, run calls the function late.

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/leasedkey"
 )
 
-// steps are the steps of one attempt of a request.
+// steps contains the steps of one attempt of a request.
 type steps struct {
 	of *leasedkey.Keys // nil if the guard's handlers have no steps
 	q  *request

@@ -37,7 +37,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 		first   int
 		code    string
 		effects string // number of effects after the first request
-		again   bool   // the second request gets the answer of the first
+		again   bool   // the second request gets the answer of the first request
 	}{
 		"F2_the_store_has_no_scope":          {"scope", 503, "store-unavailable", "0", false},
 		"F2_nothing_begins":                  {"begin", 503, "store-unavailable", "0", false},
@@ -202,7 +202,7 @@ func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		_ = other.Tx(store.All).Set("stock", []byte("7")) // the other transaction changes a value that this one has read
+		_ = other.Tx(store.All).Set("stock", []byte("7")) // the other transaction changes a value that this transaction has read
 		other.Commit(r.Context(), store.Ending{})
 		w.WriteHeader(201)
 	}, nil)

@@ -241,8 +241,8 @@ func (s *Source) report() {
 // Tiered storage makes no difference, because retention.ms covers both tiers. A topic without a time limit, for example
 // a topic that is only compacted, has the horizon Unlimited.
 //
-// horizon connects to the brokers if necessary. It returns an error if the brokers cannot be reached or do not return
-// the settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close, the error wraps
+// horizon connects to the brokers if necessary. The result is an error if the brokers cannot be reached or do not
+// return the settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close, the error wraps
 // semel.ErrClosed.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {

@@ -29,8 +29,8 @@
 //     stops, as with deleted records.
 //   - Brokers can lose records that they had confirmed to the producer. If the end of a log goes back, Fetch returns an
 //     error, and the source reads the lane again from the group's offset.
-//   - A topic that is deleted and created again is another topic. Its lanes are lost, Fetch returns an
-//     error, and the new topic is read from its beginning. Unread records of the old topic are gone.
+//   - A topic that is deleted and created again is another topic. The lanes of the deleted topic are lost, Fetch
+//     returns an error, and the new topic is read from its beginning. Unread records of the old topic are gone.
 //
 // # Where a topic begins
 //

@@ -217,7 +217,7 @@ func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
-// howToReset returns the text that tells an operator how to skip lost records.
+// howToReset returns advice for an operator about skipping lost records.
 func howToReset(group string, l *lane) string {
 	return fmt.Sprintf("Nothing is skipped automatically: stop the consumer, set the group's offset (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
 		group, l.topic, l.partition)
@@ -273,7 +273,7 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 			case passes:
 				c.config.Logger.Error("records are lost: they were deleted before they were read, and are skipped, as the policy says",
 					"group", c.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
-				l.committed = position{to, -1} // records that are settled later have lower offsets
+				l.committed = position{to, -1} // records that are acked later have lower offsets
 				c.member.demandReplacement("records were lost", p)
 			case known:
 				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lastMove starts a process that ends when its source was empty for the time idle. Then lastMove calls the function
-// cause, which stops lane 0 by a fault. The results are the process and the log.
+// lastMove starts a process that ends when its source was empty for the time idle. After the start, lastMove calls the
+// function cause, which stops lane 0 by a fault. The results are the process and the log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)

@@ -89,7 +89,7 @@ func (g *gate) release() {
 	}
 }
 
-// intake adds the polled records to lanes, tells the client which partitions to fetch, and stops lanes that cannot be
+// intake adds the polled records to lanes, sets the partitions that the client fetches, and stops lanes that cannot be
 // read.
 type intake struct {
 	config *Config
@@ -113,7 +113,7 @@ func (i *intake) flow(which source.Lane, on bool) {
 	}
 }
 
-// reflow tells the client whether to fetch the partition of a lane. The caller holds lanes.mu.
+// reflow pauses or resumes the partition of a lane in the client. The caller holds lanes.mu.
 func (i *intake) reflow(l *lane) {
 	client := i.member.current()
 	switch {

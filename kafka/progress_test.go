@@ -126,7 +126,7 @@ func (s *laneWatch) behind() int64 {
 	return last.End - last.Committed
 }
 
-// The consumer polls nothing here, so no fetch returns the new ends of logs.
+// In this test the consumer polls nothing, so no fetch returns the new ends of logs.
 func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	grows := func(w *world, told *laneWatch, to int64) {
 		w.t.Helper()

@@ -117,8 +117,8 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	return err
 }
 
-// read passes the rows of an answer to the function r.read. The error of that function becomes r.refusal. An
-// error of the server for the statement comes when the result is closed.
+// read passes the rows of an answer to the function r.read. The error of r.read becomes r.refusal. An error of the
+// server for the statement comes when the result is closed.
 func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
 	if r.calls() {

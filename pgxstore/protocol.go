@@ -42,7 +42,7 @@ type request struct {
 	encoded
 }
 
-// encoded has the arguments in their wire format, and the formats of the result columns.
+// encoded contains the arguments in their wire format, and the formats of the result columns.
 type encoded struct {
 	values          [][]byte
 	formats, answer []int16

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// inherited has the methods that the stores take from sqlstore without a change.
+// inherited contains the methods that the stores take from sqlstore without a change.
 type inherited interface {
 	store.Inbox
 	store.Leases
@@ -43,7 +43,7 @@ type inherited interface {
 	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
-// tables are Semel's tables in the pool's database. sqlstore implements the operations outside of batches.
+// tables gives access to Semel's tables in the pool's database. sqlstore implements the operations outside of batches.
 type tables struct {
 	inherited
 	inner    *sqlstore.Store

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Durable implements keystore.Store. It returns the durability that New determined. For a cluster, the result is the
-// durability of the least durable node.
+// Durable implements keystore.Store. Durable returns the durability that New determined. For a cluster, the result is
+// the durability of the least durable node.
 func (s *Store) Durable() (d keystore.Durability, why string) { return s.durable, s.why }
 
 // read determines the durability of the server. If the server does not report its settings, read uses the

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Error is an error of Redis or of the connection to Redis. If Code is set, the server rejected the step and
-// nothing was done. Otherwise it is unknown whether the step was done.
+// Error is an error of Redis or of the connection to Redis. If Code is set, the server rejected the step and nothing
+// was done. If Code is empty, it is unknown whether the step was done.
 type Error struct {
 	// Step is the step that failed: "claim", "extend", "end", "read settings".
 	Step string

@@ -157,7 +157,8 @@ func (r *Receiver) enqueue(a *arrival) Fate {
 	return 0
 }
 
-// settle passes the outcome to the waiting request. Only the first call for a request has an effect.
+// settle passes the outcome (ack or nack) of a message to the waiting request. Only the first call for a request has an
+// effect.
 func (r *Receiver) settle(a *arrival, s source.Settlement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ var _ store.Batch[*Tx] = (*Batch)(nil)
 // can begin.
 type Batch struct {
 	store *Store
-	// marks has one entry per mark: the marker to write, or nil if the identity already has a marker.
+	// One entry for each message: the marker to write, or nil if the identity already has a marker.
 	marks []*markRecord
 	// The markers that this batch will write.
 	own map[markerKey]marker

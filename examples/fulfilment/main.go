@@ -24,7 +24,7 @@ const orders = `{"specversion":"1.0","id":"order-1","source":"shop","type":"plac
 {"specversion":"1.0","id":"order-2","source":"shop","type":"placed","data":{"item":"chair","euro":90}}
 `
 
-// lease is how long the messages of a dead process wait for another process.
+// The time for which the messages of a dead process wait for another process.
 const lease = time.Second
 
 func main() {

@@ -3,10 +3,10 @@
 //
 //	go run ./examples/http-orders
 //
-// An order is placed in the transaction of the request's key. A card is charged at a company, which is a
-// function of this program, under a leased key. Both stores are in memory, so the example runs without a
-// server. In production, pass durable stores to New and NewLeased: PostgreSQL or SQLite (sqlstore,
-// pgxstore), or Redis (redisstore) for leased keys.
+// An order is placed in the transaction of the request's key. A card is charged at a company, which is a function of
+// this program, under a leased key. Orders and keys are stored in memory, so the example runs without a server. In
+// production, pass durable stores to New and NewLeased: PostgreSQL or SQLite (sqlstore, pgxstore), or Redis
+// (redisstore) for leased keys.
 package main
 
 import (

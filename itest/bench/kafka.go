@@ -45,10 +45,10 @@ type kafkaTopic struct {
 	messages int
 }
 
-// MeasureKafka measures the path from a broker to the database, including joining and leaving the group. It compares
-// Semel in the Queue form, once with default workers and once with one worker, with a plain loop. The report lists the
-// loop as Hand, and the second run of the loop as Again. The loop is one goroutine with the same form and batch size,
-// and does not recognise duplicates.
+// MeasureKafka measures the path from a broker to the database, including joining and leaving the group. MeasureKafka
+// compares Semel with a plain loop. Semel's handlers queue their statements (the form Queue), once with the default
+// number of workers and once with one worker. The report lists the loop as Hand, and the second run of the loop as
+// Again. The loop is one goroutine with the same form and batch size, and does not recognise duplicates.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })

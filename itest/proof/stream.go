@@ -112,7 +112,7 @@ func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so fun
 	})
 }
 
-// Published tells the publisher that no more faults follow, and waits until all records are published.
+// Published calls Publisher.Rest, because no more faults follow, and waits until all records are published.
 func (f *Fleet) Published(ctx context.Context) {
 	f.Feed.Rest()
 	f.Until(ctx, f.Feed.Over)
@@ -139,7 +139,7 @@ type Hunt struct {
 // The maximum time for which Catch holds a table lock. The limit matters if the chosen member has no work.
 const maxCorner = 5 * time.Second
 
-// Catch freezes one member after the other at random moments until a member has an open transaction. It returns this
+// Catch freezes one member after the other at random moments until a member has an open transaction. The result is this
 // member, still frozen. After the time h.Most, Catch freezes any member and returns it with false.
 func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	for began := time.Now(); ; {

@@ -55,7 +55,7 @@ func Emptying(schema string, but ...string) string {
 // DueByHand makes a row due with SQL and leaves the row's marker unchanged, as a person might do.
 const DueByHand = "update in.semel_inbox set state = 'RECEIVED', reason = '', token = null, locked_until = null, due_at = now() - interval '1 minute' where number = $1"
 
-// Ahead returns a statement that moves the timestamps in a PostgreSQL schema into the future. It does not
+// Ahead returns a statement that moves the timestamps in a PostgreSQL schema into the future. The statement does not
 // change the timestamps of markers.
 func Ahead(schema string, by time.Duration) string {
 	const more = "update \"%[1]s\".semel_%[2]s set "

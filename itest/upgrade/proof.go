@@ -40,8 +40,8 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until all messages are read. Then each release retries rows of both releases and reads all
-// messages from the beginning. Run returns the ledger; see Ledger.Wrong and Ledger.Fault.
+// Run runs both releases until all messages are read. After that, each release retries rows of both releases and reads
+// all messages from the beginning. Run returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	p.Stage = s
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}

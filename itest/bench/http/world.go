@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world has the database server, the files and the settings of a measurement.
+// world contains the database server, the files and the settings of a measurement.
 type world struct {
 	Bench
 	proof.Stage

@@ -52,8 +52,8 @@ var edges = []edge{
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "V", `semel_store_rows_at_least{store="shop",state="RECEIVED"} 1x240`}, "0", "100", "101", 15},
 }
 
-// shapes are tests with growing values. With the first values no alert may fire. With the second values the
-// alert must fire.
+// shapes contains tests with growing values. With the first values no alert may fire. With the second values the alert
+// must fire.
 var shapes = []struct {
 	alert, of    string
 	quiet, fires []string

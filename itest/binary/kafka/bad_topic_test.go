@@ -127,8 +127,8 @@ func (b beside) ends(t *testing.T) {
 	}
 }
 
-// An operator may create the topic or grant access later. A bad topic therefore ends neither its consumer nor
-// the process, whatever on_failure says.
+// An operator may create the topic or grant access later. A bad topic therefore ends neither its consumer nor the
+// process, with any value of on_failure.
 func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 	cluster := services.StartKafka(t, services.KafkaOptions{Settings: []string{
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "allow.everyone.if.no.acl.found=true"}})

@@ -17,7 +17,7 @@ type summary struct {
 	Consumers map[string]counts
 }
 
-// counts are the counts of a consumer by name, without the counts of its inbox.
+// counts contains the counts of a consumer by name, without the counts of the inbox.
 type counts map[string]int
 
 func (c *counts) UnmarshalJSON(text []byte) error {

@@ -130,7 +130,7 @@ func (f flags) compare(ctx context.Context) (err error) {
 	return nil
 }
 
-// trees are the two source trees and the names of their commits.
+// trees contains the two source trees and the names of their commits.
 type trees struct{ base, baseName, present, presentName string }
 
 func (f flags) findTrees(ctx context.Context, folder string) (t trees, err error) {

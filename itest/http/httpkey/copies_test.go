@@ -17,7 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// clients are the clients of a test. Clients repeat a request until they get a final answer, as the contract requires.
+// clients simulates the clients of a test. Clients repeat a request until they get a final answer, as the contract
+// requires.
 type clients struct {
 	ran   atomic.Int64  // number of runs of the handler for the shared key
 	begun chan struct{} // closed when the handler runs

@@ -116,7 +116,7 @@ func (e end) answer() (status int, code string, kept bool) {
 	return 201, "", true
 }
 
-// script tells the handler what to do for one request.
+// script contains the handler's instructions for one request.
 type script struct {
 	end     end
 	gone    context.CancelFunc

@@ -72,7 +72,7 @@ func overPgx(t testing.TB, dsn string) kind {
 	}
 }
 
-// overQueue does the same as over, with queued statements.
+// overQueue is like over, with queued statements.
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)

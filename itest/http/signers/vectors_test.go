@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the vectors for the tests of package webhook")
 
-// vectorsFile has requests that the providers' libraries signed, and whether these libraries accept them. The
-// tests of package webhook read this file and so need no library.
+// vectorsFile contains requests that the providers' libraries signed. Each request has a field that says whether these
+// libraries accept the request. The tests of package webhook read this file and so need no library.
 const vectorsFile = "../../../webhook/testdata/vectors.json"
 
 // vector is a request, and whether the provider's library accepts its signature at any time.

@@ -113,8 +113,8 @@ func (r *run) prepare(ctx context.Context) {
 	r.write()
 }
 
-// makeTopics creates the topics. It retries for up to three minutes, because a broker that has just started
-// may answer slowly.
+// makeTopics creates the topics. The method retries for up to three minutes, because a broker that has just started may
+// answer slowly.
 func (r *run) makeTopics(ctx context.Context) {
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()

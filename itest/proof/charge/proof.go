@@ -114,9 +114,9 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Must(r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic))
 }
 
-// prove publishes the orders and injects the faults while all processes run. Afterwards prove waits until the only
-// remaining messages are those that need a person's decision. Then prove decides about these messages and waits until
-// they are processed.
+// prove publishes the orders and injects the faults while all processes run. After the faults, prove waits until only
+// messages remain that need a person's decision. In the end, prove decides about these messages and waits until they
+// are processed.
 func (r *run) prove(ctx context.Context) {
 	r.enlist()
 	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger has the counts of a run of the proof: deliveries, kills and effects.
+// Ledger has the counts of one run of the fault test: deliveries, kills and effects.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	proof.Tally

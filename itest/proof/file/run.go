@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// run is a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet

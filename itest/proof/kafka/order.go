@@ -66,8 +66,8 @@ func (p Proof) versions() []version {
 	return all
 }
 
-// Streams with small numbers have the most events. The skipped streams have small numbers, so that each of them has
-// several versions.
+// Streams with small numbers have the most events. The skipped streams have small numbers, so that each skipped stream
+// has several versions.
 func skips(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
 func (v version) late() bool {
 	return v.number == 2 && v.stream >= 40 && v.stream < 40+lateStreams

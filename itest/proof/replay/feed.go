@@ -29,8 +29,8 @@ const (
 // part returns the number of the first transfer after the given percentage of all transfers.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
-// publish starts to publish the transfers between two percentages, within the given time. Copies of these transfers,
-// and of earlier transfers, are published, too.
+// publish starts to publish the transfers between two percentages, within the given time. The method also publishes
+// copies of these transfers and of earlier transfers.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
 	if r.Feed != nil {
 		r.Feed.Stop()

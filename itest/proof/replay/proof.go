@@ -3,9 +3,10 @@
 // Package replay is a fault test: it checks that failed and lost messages take effect once when people repair them, and
 // that a projection can be rebuilt. Transfers come from a topic. Some transfers fail permanently and become dead
 // letters. The test repairs the causes, and two operators at the same time replay the dead letters, by filter and by
-// group, while copies arrive. Some dead letters are edited first. Then a replay from the start of the topic restores
-// the messages that a damaged database has lost. At the end the projection is rebuilt beside the active projection and
-// replaces it. Consumers and commands are killed all the time. The preview of each command must match its result.
+// group, while copies arrive. Some dead letters are edited first. In the next step, a replay from the start of the
+// topic restores the messages that a damaged database has lost. At the end the projection is rebuilt beside the active
+// projection and replaces it. Consumers and commands are killed all the time. The preview of each command must match
+// its result.
 package replay
 
 import (

@@ -20,8 +20,8 @@ type Days struct{ Proof }
 
 // DaysLedger is the result for a dropped partition.
 type DaysLedger struct {
-	// Markers is the number of markers in the partition. Days is the number of dropped partitions: one, or
-	// two if the proof runs past midnight UTC.
+	// Markers is the number of markers in the partition. Days is the number of dropped partitions: one, or two if the
+	// test runs past midnight UTC.
 	Markers int   `json:"old_markers"`
 	Days    int64 `json:"days_dropped"`
 	// Calls is the number of calls of the reaper until the partition was dropped. Drop is the duration of the last call

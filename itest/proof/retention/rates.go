@@ -157,7 +157,7 @@ const (
 	turns = 8
 )
 
-// walk does the same as a reaper during a pass.
+// walk makes the same calls as a reaper (which removes old markers) during a pass.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	var at store.ReapMark
 	for time.Now().Before(until) {

@@ -218,7 +218,7 @@ func (c *connection) waitUntil(due time.Time) bool {
 	return true
 }
 
-// note passes a message to the tracker, the counters, the watchers and the rules. It returns the rule for the
+// note passes a message to the tracker, the counters, the watchers and the rules. The results are the rule for the
 // message, or nil, and the number of the last answered request.
 func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
 	m, asks, answered := c.count(d, message)

@@ -71,8 +71,7 @@ func New(dsn string) (*Proxy, error) {
 	return p, nil
 }
 
-// Start does the same as [New] for tests: an error fails the test, and the proxy is closed when the test
-// ends.
+// Start is like [New], for tests: an error fails the test, and the proxy is closed when the test ends.
 func Start(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	p, err := New(dsn)

@@ -23,8 +23,8 @@ func (a awaited) current() string {
 	return ""
 }
 
-// tracker follows the messages of one connection and determines which request each reply answers. It
-// implements the message flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
+// tracker follows the messages of one connection and determines which request each reply answers. A tracker implements
+// the message flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
 type tracker struct {
 	prepared map[string]string // texts by the name of the prepared statement
 	portals  map[string]string // texts by the name of the portal

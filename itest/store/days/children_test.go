@@ -44,7 +44,7 @@ const (
 	pipes   work = "pipes"   // consumes with daily partitions over pgx
 )
 
-// order tells a child process what to do.
+// order is the task of a child process, with its settings.
 type order struct {
 	DSN, Consumer string
 	Work          work

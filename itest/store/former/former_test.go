@@ -22,7 +22,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order tells a child process which release it is, which file it uses, and where it kills itself.
+// order contains the settings of a child process: its release, its file, and the point at which it kills itself.
 type order struct {
 	Path string
 	// Newer means that the identity is the event id and that the previous identity is the order id. The

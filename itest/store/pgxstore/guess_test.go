@@ -20,8 +20,7 @@ func part(set string, n int) (ids []string) {
 	return ids
 }
 
-// run applies batches of new messages, so that the store assumes that the messages of the next batch are new
-// too.
+// run applies batches of new messages, so that the store assumes that the messages of the next batch are also new.
 func run(t testing.TB, h *shop, set string) {
 	t.Helper()
 	for i := range 32 {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// told has the events of a consumer by kind.
+// told contains the events of a consumer by kind.
 type told struct {
 	mu     sync.Mutex
 	events map[semel.EventKind]int

@@ -35,7 +35,7 @@ func (q *queries) note(list *[]string, open int, text string) {
 	}
 }
 
-// asTold returns the first words of a statement, followed by its command tag or error.
+// asTold returns the first words of a statement, followed by the command tag or the error of the statement.
 func asTold(sql string, tag fmt.Stringer, err error) string {
 	words := strings.Fields(sql)
 	text := strings.Join(words[:min(2, len(words))], " ")

@@ -53,7 +53,7 @@ func TestTwoBatchesThatEnterOneLineAtOnce(t *testing.T) {
 				results <- b.Commit(context.WithoutCancel(t.Context()), store.Ending{Rows: []store.Row{row}})
 			}()
 		}
-		s.waits(t, 2) // both transactions have inserted their rows, and neither row has its place in the lane yet
+		s.waits(t, 2) // both transactions have inserted their rows, and neither row is in its lane yet
 		if err := holder.Rollback(); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// inPublic writes the effect to the schema public, whatever the search_path is. The handler rejects the message "bad".
+// inPublic writes the effect to the schema public, with any search_path. The handler rejects the message "bad".
 func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if m.Identity.ID == "bad" {
 		return semel.Permanent(errors.New("no such order"))

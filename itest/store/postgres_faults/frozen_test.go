@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// order tells the child process which database and driver to use.
+// order contains the database and the driver that a child process uses.
 type order struct{ DSN, Driver string }
 
 func TestMain(m *testing.M) { children.Main(m, child) }

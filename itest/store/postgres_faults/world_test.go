@@ -39,7 +39,8 @@ type world struct {
 	attempts map[string][]int // by message id: the value of Attempt in each run of the handler
 }
 
-// settings has the settings of a consumer and its server. The zero value means a consumer that writes the effect log.
+// settings contains the settings of a consumer and its server. The zero value means a consumer that writes the effect
+// log.
 type settings struct {
 	driver workload.Driver
 	// The field dsn is the connection string for checks and preparation. The field through is the connection string for

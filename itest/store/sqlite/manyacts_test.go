@@ -18,7 +18,7 @@ func TestActsOnManyRows(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
 	_, coded := db.Exec("no statement")
-	answers := []error{coded, io.ErrUnexpectedEOF} // neither error says that nothing was committed
+	answers := []error{coded, io.ErrUnexpectedEOF} // no error proves that nothing was committed
 	lose := func() func() {
 		answer := answers[0]
 		answers = answers[1:]

@@ -36,7 +36,7 @@ type step struct {
 	Version int    `json:"version"`
 }
 
-// several is a source that delivers some messages and then nothing.
+// several is a source that delivers a few messages and after these no further messages.
 type several struct {
 	once
 	messages []*semel.Message

@@ -31,10 +31,10 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order tells a child process what to do. The child runs each of the consumers on the store. A consumer has a single
-// message, whose id is the consumer's name. The child stops when it passes the point for the n-th time, and waits until
-// the test continues it. The child's first batch receives the message, and each further batch runs one step, so n
-// determines between which steps the child stops.
+// order is the task of a child process, with its settings. The child runs each of the consumers on the store. A
+// consumer has a single message, whose id is the consumer's name. The child stops when it passes the point for the n-th
+// time, and waits until the test continues it. The child's first batch receives the message, and each further batch
+// runs one step, so n determines between which steps the child stops.
 type order struct {
 	Store, Where string
 	Point        faults.Point

@@ -62,7 +62,7 @@ func Array[T any](values []T) string {
 	return string(append(text, '}'))
 }
 
-// appendElement appends a number, a text, or bytes in hexadecimal form; nil bytes become NULL.
+// appendElement appends a number, a text, or bytes as hexadecimal digits; nil bytes become NULL.
 func appendElement(text []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:

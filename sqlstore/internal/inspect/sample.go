@@ -56,8 +56,8 @@ func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampl
 	return out, s.db.Answer("sample of rows", err)
 }
 
-// sampledTo has the index into sampleFewer that is used for a state, and the number of consecutive counts that
-// were fast enough for five times as many rows.
+// sampledTo contains two numbers for a state: the index into sampleFewer that is used, and the number of consecutive
+// counts that were fast enough for five times as many rows.
 type sampledTo struct{ level, quick int }
 
 // The number of consecutive fast counts before a higher limit is tried. The server has the rows of the lower limit in

@@ -85,7 +85,7 @@ func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time
 // errClaimLost means that a batch must end a claim that is no longer valid.
 var errClaimLost = &database.Error{Doing: "end of claims", Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 
-// claiming has the operations on claims that differ between the dialects.
+// claiming is the interface of the operations on claims that differ between the dialects.
 type claiming interface {
 	claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error)
 	held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error)

@@ -32,7 +32,7 @@ const (
 	afterCopy  = "AfterCopy"
 )
 
-// order tells a child process how to run its consumer.
+// order contains the settings with which a child process runs its consumer.
 type order struct {
 	Brokers                 []string
 	Topic, Dead, Group, DSN string

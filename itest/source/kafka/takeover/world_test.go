@@ -41,7 +41,7 @@ type world struct {
 	order order
 }
 
-// order tells a child process how to run its consumer.
+// order contains the settings with which a child process runs its consumer.
 type order struct {
 	Brokers           []string
 	Topic, Group, DSN string

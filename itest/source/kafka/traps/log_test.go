@@ -141,7 +141,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			return err == nil
 		})
 		w.producer = w.client()
-		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had these offsets too
+		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had the same offsets
 		w.publish(1, numbered("b", 30, 60)...)
 		w.settles()
 		w.once(append(append(numbered("a", 1, 50), numbered("b", 1, 60)...), numbered("c", 1, 80)...)...)
