@@ -13,9 +13,10 @@
 //
 //   - A line ends with LF or CRLF. A byte-order mark at the start of the file is skipped, and so are lines
 //     of only spaces and tabs.
-//   - A last line without a line end may be incomplete. At the end of the data, such a line is read only if it is a
-//     complete JSON object or array. Otherwise the line stays unread, [Options.Notice] reports its first byte, and the
-//     position stays before the line. A followed file always waits for the line end, until another file takes its name.
+//   - A last line without a line end may be incomplete. At the end of the data, a last line without a line end is read
+//     only if it is a complete JSON object or array. Otherwise the line stays unread, [Options.Notice] reports its
+//     first byte, and the position stays before the line. A followed file always waits for the line end, until another
+//     file takes its name.
 //   - A line is never repaired. If it is not JSON, is not UTF-8, has a lone surrogate or repeats a member
 //     name, it is delivered with semel.ReasonMalformed and its raw bytes. If it is longer than
 //     [Options.MaxLine], it is delivered with semel.ReasonTooLarge and its first 64 KiB; the header
@@ -26,8 +27,8 @@
 //
 // # Replaced and truncated files
 //
-// A position contains a hash of the bytes before it. If a file does not have these bytes, it is a different
-// file and is read from its start. If a followed file is replaced, the old file is read to its end first. So
-// rename the old file and let its writer finish before you create the new file. Lines that are cut off before
-// they were read are lost. [Options.Notice] reports each of these cases.
+// A position contains a hash of the bytes before it. If a file has other bytes before the position, it is a different
+// file and is read from its start. If a followed file is replaced, the old file is read to its end first. So rename the
+// old file and let its writer finish before you create the new file. Lines that are cut off before they were read are
+// lost. [Options.Notice] reports different, replaced and truncated files.
 package file

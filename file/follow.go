@@ -77,8 +77,8 @@ func (s *Source) restart() (bool, error) {
 	return true, nil
 }
 
-// tail contains the bytes before an offset of a file. At the next check, these bytes show whether the file was
-// truncated. The size alone does not show a truncation, because the file may have grown again.
+// tail contains the bytes before an offset of a file. At the next check, the bytes of the tail show whether the file
+// was truncated. The size alone does not show a truncation, because the file may have grown again.
 type tail struct {
 	at    int64
 	bytes []byte

@@ -33,7 +33,7 @@ func (l *lane) Info() source.Info {
 }
 
 // torn returns the last line of a followed file if the line has no line end. The writer of the file may not have
-// finished this line.
+// finished its last line.
 func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {

@@ -40,7 +40,7 @@ const (
 	DefaultMaxLine = 16 << 20
 	// DefaultPoll is the default of Options.Poll.
 	DefaultPoll = 200 * time.Millisecond
-	// If a line is too long, its message has this number of bytes.
+	// The number of bytes in the message of a line that is too long.
 	kept = 64 << 10
 )
 
@@ -48,11 +48,11 @@ const (
 type Options struct {
 	// Format is the format of lines; default CloudEvents.
 	Format Format
-	// Follow makes a Source wait for more lines at the end of the file. A Stream ignores Follow and ends with
-	// its reader.
+	// Follow makes a Source wait for more lines at the end of the file. A Stream ignores Follow, and ends when its
+	// reader ends.
 	Follow bool
-	// MaxLine is the longest line in bytes, without the line end; default 16 MiB, at least 64 KiB. A line
-	// without an end uses at most this much memory.
+	// MaxLine is the longest line in bytes, without the line end; default 16 MiB, at least 64 KiB. A line without an
+	// end uses at most MaxLine bytes of memory.
 	MaxLine int
 	// Poll is the interval at which a followed file is checked for more; default 200 ms.
 	Poll time.Duration

@@ -30,8 +30,8 @@ func newPump(r io.Reader, rouse func()) *pump {
 	return p
 }
 
-// run answers each request with one piece of data. The function ends after the pump is closed and the read in progress
-// has returned.
+// run answers each request with one piece of data. The loop in run ends after the pump is closed and the read in
+// progress has returned.
 func (p *pump) run() {
 	buffer := make([]byte, chunk/2)
 	for range p.wanted {
@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// next returns a piece of data if a piece was read. Otherwise next requests a piece. A piece is valid until the
-// following call of next.
+// next returns a piece of data if one is available. If not, next requests a piece. A piece is valid until the following
+// call of next.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true

@@ -19,7 +19,7 @@ type line struct {
 // and then calls filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
 type scanner struct {
 	limit int
-	// The smallest size of a new buffer. The method space makes room for at least half of this size.
+	// The smallest size of a new buffer. The method space makes room for at least half of the field piece.
 	piece  int
 	buffer []byte
 	// The fields from and to are the range of unread bytes in buffer. There is no line end before the index searched.
@@ -149,7 +149,7 @@ func (s *scanner) pass() {
 	if s.long == nil {
 		s.long = bytes.Clone(unread[:kept+len(mark)])
 		s.longAt = s.at
-		s.buffer = nil // such a large buffer is not needed again
+		s.buffer = nil // a large buffer is not needed again
 	}
 	if n := len(unread); n > 0 {
 		s.carriage = unread[n-1] == '\r'

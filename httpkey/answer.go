@@ -19,8 +19,8 @@ type answer struct {
 	body   []byte
 }
 
-// The number of the format of a kept answer. The format is: this number, the status, the headers sorted by name, the
-// body. When the format changes, one release only reads the new format, and the next release also writes the new
+// The number of the format of a kept answer. The format is: the format number, the status, the headers sorted by name,
+// the body. When the format changes, one release only reads the new format, and the next release also writes the new
 // format.
 const form = 1
 

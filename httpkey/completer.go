@@ -24,7 +24,7 @@ type Completion struct {
 	// After is the time for which a request must have been idle before a Completer runs the request; default one
 	// minute. The required idle time doubles with each attempt, up to one hour, or up to After if After is longer.
 	After time.Duration
-	// Attempts is a number of attempts, including attempts of clients; default 10. After this number a
+	// Attempts is a number of attempts, including attempts of clients; default 10. After this number of attempts, a
 	// Completer leaves the request to a person.
 	Attempts int
 }
@@ -134,8 +134,8 @@ func (c *Completer) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
-			// After this time other processes may have finished the requests of the remaining keys, so the
-			// keys are read again.
+			// After the time Completion.After, other processes may have finished the requests of the remaining keys, so
+			// the keys are read again.
 			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
 				break
 			}

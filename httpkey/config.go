@@ -28,8 +28,8 @@ type Config struct {
 	Caller func(r *http.Request) string
 	// OneTenant declares that all clients share one set of keys. Caller is then not needed.
 	OneTenant bool
-	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request
-	// counts as new. So Keep must be longer than Retries.
+	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request counts as
+	// new. Keep must therefore be longer than Retries.
 	Keep time.Duration
 	// Retries is the maximum time during which a client repeats a request, including repetitions by queues, backups and
 	// operators; default one day.
@@ -42,8 +42,8 @@ type Config struct {
 	// Pass are methods whose requests reach the handler unprotected. For example, set Pass to GET if the
 	// guard wraps a whole router. The default is none.
 	Pass []string
-	// Optional lets requests without a key reach the handler unprotected. New rejects Optional, because such
-	// a handler would find no transaction.
+	// Optional lets requests without a key reach the handler unprotected. New rejects Optional, because a handler
+	// without a key would find no transaction.
 	Optional bool
 	// Quoted accepts only keys in quotes (a string of RFC 9651). Without Quoted, a key of letters,
 	// digits and ._~:/+=@- may also come without quotes and is the same key.
@@ -120,8 +120,8 @@ const (
 	// KeepAnswer means that the answer is final: repeated requests get this answer. With New, the effect is rolled back
 	// if the answer is an error.
 	KeepAnswer Rule = iota + 1
-	// ReleaseKey means that there was no effect. The next request with the key runs the handler again. New
-	// rolls the effect back. With NewLeased, the handler must guarantee that there was no effect.
+	// ReleaseKey means that there was no effect. The next request with the key runs the handler again. With New, the
+	// guard rolls the effect back. With NewLeased, the handler must guarantee that there was no effect.
 	ReleaseKey
 	// InDoubt means that it is unknown whether there was an effect. InDoubt is only for NewLeased.
 	InDoubt

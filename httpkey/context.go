@@ -32,10 +32,10 @@ func AttemptFrom(ctx context.Context) (Attempt, bool) {
 	return a, ok
 }
 
-// TxFrom returns the transaction of a request from its context. The handler must write its effect in this
-// transaction, and must neither commit nor roll back. After the handler has returned, the guard commits the
-// transaction with the key and the answer. TxFrom returns an error if no Guard of New protects the request,
-// or if the store's transactions have another type.
+// TxFrom returns the transaction of a request from its context. The handler must write its effect in the transaction of
+// the request, and must neither commit nor roll back. After the handler has returned, the guard commits the transaction
+// with the key and the answer. TxFrom returns an error if no Guard of New protects the request, or if the store's
+// transactions have another type.
 func TxFrom[Tx any](ctx context.Context) (tx Tx, err error) {
 	switch held := ctx.Value(txKey{}).(type) {
 	case nil:

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// The number of the format of a stored request. The format is: this number, method, host, URI, and headers and body in
-// the format of a kept answer.
+// The number of the format of a stored request. The format is: the format number, method, host, URI, and headers and
+// body in the format of a kept answer.
 const noteForm = 1
 
 // takeNote encodes the request, so that a Completer can run it again.

@@ -22,8 +22,7 @@ type request struct {
 	// The encoded request, for a Completer. The field is nil without Completion, and for the requests of a Completer.
 	note      []byte
 	finishing bool
-	// The number of claims of the key at the time when a Completer found the abandoned request. Only a Completer uses
-	// this field.
+	// The number of claims of the key at the time when a Completer found the abandoned request.
 	seen int
 	// The number of bytes of Config.MostBytes that the request uses.
 	held int64

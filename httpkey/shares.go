@@ -101,7 +101,7 @@ func (s *shares) free(caller string, units int64) {
 	s.serve()
 }
 
-// caller returns the caller with this name. The mutex is held.
+// The method caller returns the caller with a given name. The mutex is held.
 func (s *shares) caller(name string) *sharer {
 	of := s.callers[name]
 	if of == nil {

@@ -39,8 +39,8 @@ func (b *bank) do(what, key string) {
 	b.keys[what][key] = true
 }
 
-// process is the store of idempotency keys in a process that dies at a point. After this point, calls of the store have
-// no effect.
+// process is the store of idempotency keys in a process that dies at a point. After its death, calls of the process's
+// store have no effect.
 type process struct {
 	*memstore.Keys
 	mutex  sync.Mutex

@@ -22,9 +22,9 @@ const endKnown = 4 * askEvery
 //   - If the lane has records that are not acked, or records whose offset commit is not confirmed: the time of the
 //     oldest such record, but not later than its delivery, because producers' clocks may be ahead.
 //   - If an answer of the brokers in the last minute said that the lane is at the end of its log: zero.
-//   - Otherwise the time of the first unread record. Until the source knows the time of that record: the time of the
-//     last fetched records. With the brokers' times (LogAppendTime) no later record is older than those; with
-//     producers' times (CreateTime), a producer with a slow clock may write older records.
+//   - Otherwise the time of the first unread record. Until the source knows the time of the first unread record: the
+//     time of the last fetched records. With the brokers' times (LogAppendTime) no later record is older than those;
+//     with producers' times (CreateTime), a producer with a slow clock may write older records.
 //
 // A stopped lane never counts as finished. A lane is missing in the result if one of its records has no time.
 // A lane is also missing if nothing was read since the lane was assigned and the brokers have not yet answered
@@ -54,8 +54,8 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age returns the time of the lane's oldest record that is not acked or not read. The time is zero if the lane has no
-// such record. The result known is false if the source does not know the time.
+// age returns the time of the lane's oldest record that is not acked or not read. The time is zero if all records of
+// the lane are read and acked. The result known is false if the source does not know the time.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false
@@ -124,8 +124,8 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // A lane with unread records makes no progress if the lane has stopped, if the lane waits for an open transaction, or
-// if only a gap is left before the end of the log. In these cases the age of the lane's unread records is unknown, and
-// the source requests the age from the brokers.
+// if only a gap is left before the end of the log. While a lane makes no progress, the age of its unread records is
+// unknown, and the source requests the age from the brokers.
 
 // firstUnread is the brokers' answer about the first record after a lane's position.
 type firstUnread struct {
@@ -178,8 +178,8 @@ func (p *progress) standing(now time.Time) []standingLane {
 	return all
 }
 
-// noteUnread stores the time of the first record after a position. A zero time means that there is no such
-// record.
+// noteUnread stores the time of the first record after a position. A zero time means that no record follows the
+// position.
 func (p *progress) noteUnread(r standingLane, found time.Time) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		if u := &l.firstUnread; u.at == r.at && l.reached() == r.at {
@@ -188,8 +188,8 @@ func (p *progress) noteUnread(r standingLane, found time.Time) {
 	})
 }
 
-// firstBehind returns the time of the first record at or after a position, also if the record belongs to an
-// open transaction. The result is zero if there is no such record.
+// firstBehind returns the time of the first record at or after a position, also if the record belongs to an open
+// transaction. The result is zero if no record follows the position.
 func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, error) {
 	batches, err := b.firstBatches(ctx, r, true)
 	if err != nil || len(batches) == 0 {

@@ -134,8 +134,8 @@ func (i *intake) wait(p topicPartition, why error) {
 }
 
 // clamp corrects start positions in topics that the group joined earlier. A position that is no longer in the log moves
-// to the beginning of the log. In such topics the group has lost its offsets, so the source does not know which records
-// were read.
+// to the beginning of the log. If the group joined a topic earlier but has no offset, the group has lost its offsets,
+// so the source does not know which records were read.
 func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {

@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The time without any answer of a broker after which the brokers count as unreachable. This time is longer than the
-// interval of heartbeats, because heartbeats are the only requests while all lanes are paused.
+// The time without any answer of a broker after which the brokers count as unreachable. The time silence is longer than
+// the interval of heartbeats, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
-// brokers is the client for requests and commits. This client is not a member of the group, and holds no state of lanes
-// or topics.
+// brokers is the client for requests and commits. The client of the type brokers is not a member of the group, and
+// holds no state of lanes or topics.
 type brokers struct {
 	config     *Config
 	dial       dialer // tests set another network here

@@ -21,8 +21,8 @@ import (
 //
 // If acks follow a commit within the commit interval, the next commit contains all these acks, and no caller waits for
 // this commit; otherwise, with few messages, each message would cause a commit. The price is that the group learns of
-// these acks later, and that after a crash the acked records are delivered again. While commits fail, each call of
-// Settle waits for a commit and returns its error.
+// acks later, and that after a crash the acked records are delivered again. While commits fail, each call of Settle
+// waits for a commit and returns its error.
 type commits struct {
 	config  *Config
 	brokers *brokers
@@ -225,9 +225,9 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 // rebalance.
 const againAfter = 50 * time.Millisecond
 
-// last commits all acks before the source ends. The group refuses commits of a generation that has just ended. In this
-// case, last waits for the callback that renews the lanes' owners, but at most for lastCommit and for half of the
-// remaining time. The other half of the time is for leaving the group.
+// last commits all acks before the source ends. The group refuses commits of a generation that has just ended. If the
+// group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for lastCommit and for
+// half of the remaining time. The other half of the time is for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {
@@ -267,9 +267,10 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 }
 
 // A commit that is not answered in time is sent again on another connection. The broker may carry out the first commit
-// after later commits, so that the group's offset goes back. No client learns of such a step back, and no client can
-// prevent it. The markers in the store absorb the redelivered records. For some time after such a commit, the offsets
-// of all lanes are committed repeatedly, so that a partition without new records does not keep the old offset.
+// after later commits, so that the group's offset goes back. No client learns that the offset has gone back, and no
+// client can prevent it. The markers in the store absorb the redelivered records. For some time after an unanswered
+// commit, the offsets of all lanes are committed repeatedly, so that a partition without new records does not keep the
+// old offset.
 
 const (
 	// The time for which a broker may still carry out an unanswered commit.
@@ -339,8 +340,8 @@ func (c *commits) note(of pending, err error) (lost string, why error) {
 		return "the group does not know this member any more", nil
 	case staleGeneration(err):
 		// A newer generation exists, and this member belongs to the newer generation. The callback of the newer
-		// generation decides whether this process keeps the lane. Before this callback, the offset is not committed
-		// again.
+		// generation decides whether this process keeps the lane. The offset is not committed again before the
+		// callback.
 		if of.lane.refused != of.owner {
 			of.lane.refused, of.lane.refusedAt = of.owner, time.Now()
 		}

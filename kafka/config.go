@@ -51,7 +51,7 @@ type Config struct {
 	// TopicPattern is a regular expression in the syntax of package regexp (RE2). The source reads every topic whose
 	// whole name matches. A topic that is created later is found within 10 seconds and read from its beginning, even if
 	// no process was running when it was created. The brokers' internal topics, whose names begin with two underscores,
-	// and DeadLetters are never read. If no topic matches, the source logs this and waits.
+	// and DeadLetters are never read. If no topic matches, the source writes a log line and waits.
 	TopicPattern string
 	// Group is the consumer group. Required. Each consumer needs its own group: two consumers in one group would each
 	// get only some of the messages.
@@ -95,7 +95,7 @@ type Config struct {
 	MaxFetch, MaxPartitionFetch int
 	// DeadLetters is the topic for dead letters; empty for none. A dead letter has the key, value and headers of its
 	// record, and in addition HeaderReason and related headers. DeadLetters must not be one of Topics. The source does
-	// not read this topic, even if TopicPattern matches its name.
+	// not read the topic DeadLetters, even if TopicPattern matches its name.
 	DeadLetters string
 	// TLS, if set, is used for every connection.
 	TLS *tls.Config
@@ -186,10 +186,10 @@ const (
 	// HeaderTombstone is "true" if the value of the record was null. The body is then empty, as for a value of
 	// 0 bytes.
 	HeaderTombstone = message.HeaderTombstone
-	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has this header if its
-	// record is too large. A dead letter has this header if the dead letter was truncated because its topic does not
-	// accept records of that size. A record that arrives with this header is a truncated dead letter, and is rejected
-	// as too large.
+	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has the header if its
+	// record is too large. A dead letter has the header if the dead letter was truncated because its topic does not
+	// accept large records. A record that arrives with the header HeaderLength is a truncated dead letter, and is
+	// rejected as too large.
 	HeaderLength = semelheader.Length
 )
 

@@ -39,9 +39,9 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 	return letters
 }
 
-// letterWait is the time for which Settle waits for dead letters. If a dead letter is not confirmed within this time,
-// the write continues in the background, and the next Settle waits for the same dead letter again. Acks of other lanes
-// do not wait for dead letters.
+// letterWait is the time for which Settle waits for dead letters. If a dead letter is not confirmed in time, the write
+// continues in the background, and the next Settle waits for the same dead letter again. Acks of other lanes do not
+// wait for dead letters.
 const letterWait = 5 * time.Second
 
 // prepareDeadLetters implements source.Info.DeadLetters. prepareDeadLetters returns an error if
@@ -93,8 +93,8 @@ func outcome(ctx context.Context, letter *producer.Pending) error {
 	}
 }
 
-// send writes the dead letter of a delivery. If the write of this dead letter is already in progress, send returns the
-// Pending of that write and writes nothing. The result is nil if the delivery was already acked.
+// send writes the dead letter of a delivery. If the write of the dead letter is already in progress, send returns the
+// Pending of the write in progress and writes nothing. The result is nil if the delivery was already acked.
 func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {

@@ -80,7 +80,7 @@ func (t *topics) named() []string {
 	return append(append([]string{}, t.config.Topics...), t.config.DeadLetters)
 }
 
-// note stores the topics' ids. Commits contain these ids: a topic that was deleted and created again has
+// note stores the topics' ids. Commits contain the topics' ids, because a topic that was deleted and created again has
 // another id.
 func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	t.mu.Lock()

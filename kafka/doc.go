@@ -34,13 +34,12 @@
 //
 // # Where a topic begins
 //
-// The source reads a topic from its beginning unless [Config.Start] says otherwise. Start is used once, when
-// the group first joins the topic. Before the first record is read, the source writes the start offsets to the
-// consumer's store. If the group loses its offsets, the source uses these start offsets again. With
-// [Config.TopicPattern], Start applies to the topics that existed when the group first joined. A topic that is
-// created later, even while no process runs, is read from its beginning. A deleted topic leaves some hundred
-// bytes in the store, which are never removed: without them, a new topic with the same name would count as
-// joined for the first time.
+// The source reads a topic from its beginning unless [Config.Start] says otherwise. Start is used once, when the group
+// first joins the topic. Before the first record is read, the source writes the start offsets to the consumer's store.
+// If the group loses its offsets, the source uses the stored start offsets again. With [Config.TopicPattern], Start
+// applies to the topics that existed when the group first joined. A topic that is created later, even while no process
+// runs, is read from its beginning. A deleted topic leaves some hundred bytes in the store, which are never removed:
+// without them, a new topic with the same name would count as joined for the first time.
 //
 // # Lanes
 //
@@ -68,14 +67,14 @@
 // # Memory
 //
 // Fetched records and records that are not settled together stay within the largest byte limit that Fetch was called
-// with, which is the consumer's MaxUnacked.Bytes, plus one batch of at most [Config.MaxBatch] bytes. The compression of
-// records makes no difference to this limit. A record that is too large counts with its whole size.
+// with, which is the consumer's MaxUnacked.Bytes, plus one batch of at most [Config.MaxBatch] bytes. The limit applies
+// to the decompressed size of records. A record that is too large counts with its whole size.
 //
 // # Dead letters
 //
 // If the policy of a consumer makes a message a dead letter, the source copies the record unchanged to
 // [Config.DeadLetters] and adds headers with the reason and the origin. The order is: all replicas get the copy, then
-// the consumer's store records the dead letter, then the original is settled. A crash between these steps causes a
+// the consumer's store records the dead letter, then the original is settled. A crash between two of the steps causes a
 // second copy with the same identity, and loses nothing. If the topic does not accept the record because of its size,
 // the copy is truncated and gets the header [HeaderLength]; the consumer's row has the whole message.
 //

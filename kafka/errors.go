@@ -224,8 +224,8 @@ func howToReset(group string, l *lane) string {
 }
 
 // skipLost skips lost records if Config.OnLostRecords is GoOn: skipLost commits the beginning of the log in the name of
-// the lanes' owner, and a new member begins at this offset. If the log ends before the lane's position, the lane stays
-// stopped, because nobody knows which records are lost.
+// the lanes' owner, and a new member begins at the committed offset. If the log ends before the lane's position, the
+// lane stays stopped, because nobody knows which records are lost.
 func (s *Source) skipLost() {
 	skipping := s.commits.skipping()
 	if len(skipping) == 0 {

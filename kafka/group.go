@@ -43,9 +43,9 @@ func (s semaphore) release() { <-s }
 // The owner of a lane is the member id and generation with which the lane's offsets are committed. The owner is set
 // when the lane is assigned, and changed only in the callbacks of the group in this file. A member that kept its id
 // during a rebalance still owns its lanes: the group assigns a lane to another member only after this member has given
-// up the lane in one of these callbacks. A member with a new id was out of the group for some time. During this time,
-// another member may have owned the lanes and processed further records. So a member with a new id loses all its lanes,
-// also lanes that are assigned to it again.
+// up the lane in a callback of the group. A member with a new id was out of the group for some time. While the member
+// was out of the group, another member may have owned the lanes and processed further records. So a member with a new
+// id loses all its lanes, also lanes that are assigned to it again.
 
 // The maximum duration of the last commit of revoked lanes.
 const lastCommit = 5 * time.Second
@@ -80,8 +80,8 @@ func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
-// revoked is called with the partitions that the group revokes. The group assigns these partitions to other members
-// after revoked returns.
+// revoked is called with the partitions that the group revokes. The group assigns revoked partitions to other members
+// after the callback returns.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
@@ -180,7 +180,7 @@ func (m *member) join(options []kgo.Opt) error {
 // demandReplacement demands a new member. A new member is demanded in states that should not occur: this source and the
 // client disagree about the owned partitions, or a topic was deleted and created again. A new member begins at the
 // group's offsets. If there is no member at present, the next member satisfies the demand. demandReplacement reports
-// whether this reason is new.
+// whether the reason is new.
 func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
 	first = !slices.Contains(m.reasons, reason{why, of})
@@ -261,8 +261,8 @@ func (m *member) reading() *kgo.Client {
 	return m.client
 }
 
-// orphanAfter is the time for which the client may keep a lane that this source has marked as lost. After this time,
-// the member is replaced. Usually the client learns earlier from a heartbeat that the lane is lost.
+// orphanAfter is the time for which the client may keep a lane that this source has marked as lost. After the time
+// orphanAfter, the member is replaced. Usually the client learns earlier from a heartbeat that the lane is lost.
 const orphanAfter = 3 * heartbeat
 
 // reason is a reason why a member must be replaced. Equal reasons count as a repetition, so the text contains no
@@ -280,8 +280,8 @@ func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf
 
 // A repeated reason replaces the next member only after a pause. Otherwise a topic whose deletion hangs would cause a
 // rebalance every second. Each pause is twice as long as the previous pause, up to a maximum. If the reason does not
-// occur for a long time, the next pause is the shortest again. A different reason does not wait for this pause, because
-// in a stopped partition the retention of the topic may remove more records.
+// occur for a long time, the next pause is the shortest again. A different reason does not wait for the pause of an
+// earlier reason, because in a stopped partition the retention of the topic may remove more records.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute

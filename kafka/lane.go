@@ -97,7 +97,8 @@ type lane struct {
 	heldUpTold  bool
 
 	// The field uncommitted is the time of the oldest acked record that no commit contains yet. The field committing is
-	// the time of the oldest record whose commit is not confirmed yet. A zero time means that there is no such record.
+	// the time of the oldest record whose commit is not confirmed yet. A zero time means that no record waits for a
+	// commit or for its confirmation.
 	uncommitted, committing time.Time
 	// The earliest time of the records in the last poll.
 	taken time.Time

@@ -21,8 +21,8 @@ import (
 // reason is that, before the client reads a new topic, the source must know that the topic is new and must store the
 // topic's start position.
 
-// seekEvery is the interval at which the source looks for topics while no topic matches. These requests also show
-// whether the brokers answer, because the source sends no other requests while no topic matches.
+// seekEvery is the interval at which the source looks for topics while no topic matches. The requests of the search
+// also show whether the brokers answer, because the source sends no other requests while no topic matches.
 const seekEvery = heartbeat
 
 // CompilePattern compiles Config.TopicPattern into the expression with which the source matches topics. The expression
@@ -156,9 +156,9 @@ func (t *topics) due(now time.Time) bool {
 	return true
 }
 
-// look compares the matching topics with the topics that are read. If a topic was deleted or created again,
-// look demands a new member. look returns the topics to add to the member, with their number of partitions. If
-// there is no member, the next join finds these topics.
+// look compares the matching topics with the topics that are read. If a topic was deleted or created again, look
+// demands a new member. look returns the topics to add to the member, with their number of partitions. If there is no
+// member, the next join finds new topics.
 func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 )
 
 // gate prevents that a poll and an assignment of partitions happen at the same time. A poll takes records from the
-// client, and then adds the records to a lane. If the partition were lost and assigned again between these steps, the
-// new lane would get records that follow the position of the old lane. So an assignment interrupts the current poll,
-// waits until the polled records are added to lanes, and prevents further polls until the new lanes exist.
+// client, and then adds the records to a lane. If the partition were lost and assigned again between the two steps of a
+// poll, the new lane would get records that follow the position of the old lane. So an assignment interrupts the
+// current poll, waits until the polled records are added to lanes, and prevents further polls until the new lanes
+// exist.
 type gate struct {
 	mu        sync.Mutex         // guards the fields below
 	interrupt context.CancelFunc // interrupts the current poll

@@ -18,10 +18,10 @@ import (
 
 // The position of a partition is written to the consumer's store before its offset is committed to the group. So the
 // store can be behind the group only if the store lost writes: its database was restored, or failed over to a server
-// without the last commits, or is a different database. In these cases, the database lacks effects of messages whose
-// offsets the group has, and those messages would never be delivered again. The metadata of a committed offset says
-// that the store had the position first. If the metadata does not say so, because an operator or an older release set
-// the offset, the offset proves nothing about the store.
+// without the last commits, or is a different database. A store that is behind the group lacks effects of messages
+// whose offsets the group has, and these messages would never be delivered again. The metadata of a committed offset
+// says that the store had the position first. If the metadata does not say so, because an operator or an older release
+// set the offset, the offset proves nothing about the store.
 
 // positions writes the positions of lanes to the consumer's store, and compares them with the group's offsets.
 type positions struct {
@@ -84,7 +84,7 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 }
 
 // kept records in the lanes which positions the store has now. If the store had a lower position for a partition than
-// this process had written, the store has lost writes. In this case, kept calls giveUp, because all lanes of this
+// this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because all lanes of this
 // process may be ahead of the store.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
@@ -180,8 +180,8 @@ func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPa
 	return err
 }
 
-// judge returns an error if the store is behind the group. If a comparison is not possible, judge logs this once per
-// partition.
+// judge returns an error if the store is behind the group. If a comparison is not possible, judge writes one log line
+// per partition.
 func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {

@@ -49,7 +49,7 @@ type PartitionPosition struct {
 	Start, End int64
 	// Target is the offset to which the group must be set back so that the missing effects are applied. Target is the
 	// store's position or, if the store has no position, the offset at which the group first began. Target is
-	// laneoffset.None if the store's position and this offset are unknown.
+	// laneoffset.None if the store's position and the group's first offset are unknown.
 	Target int64
 
 	id       [16]byte
@@ -65,8 +65,8 @@ func (p PartitionPosition) Missing() int64 {
 	return max(p.Group-max(p.Target, 0), 0)
 }
 
-// Gone returns the number of missing records that are no longer in the log. The effects of these records cannot be
-// recovered.
+// Gone returns the number of missing records that are no longer in the log. The effects of records that are gone cannot
+// be recovered.
 func (p PartitionPosition) Gone() int64 {
 	if p.Missing() == 0 {
 		return 0

@@ -192,8 +192,8 @@ const (
 	askTimeout = 10 * time.Second
 	// The time for which some brokers may not know a new topic.
 	newTopic = time.Second
-	// metadataAge is the largest age of cached metadata. Within this time, the source begins to read a new partition,
-	// and notices a deleted topic.
+	// metadataAge is the largest age of cached metadata. Within the time metadataAge, the source begins to read a new
+	// partition, and notices a deleted topic.
 	metadataAge = 10 * time.Second
 	// metadataWait is the client's shortest interval between metadata requests. The client requests metadata,
 	// for example, while a partition has no leader, or after a failed write to a topic. After five answers

@@ -190,7 +190,8 @@ func (e errStore) Error() string { return e.err.Error() }
 func (e errStore) Unwrap() error { return e.err }
 
 // decideFirstTopics reads from the store which topics existed when the group first joined with a pattern. At the first
-// join, decideFirstTopics writes these topics to the store. decideFirstTopics runs before the source begins any topic.
+// join, decideFirstTopics writes the existing topics to the store. decideFirstTopics runs before the source begins any
+// topic.
 func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	b.mu.Lock()
 	known := b.atFirst != nil
@@ -209,8 +210,8 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	return nil
 }
 
-// createdLater reports whether a topic was created after the group's first join. Start does not apply to such
-// a topic.
+// createdLater reports whether a topic was created after the group's first join. Start does not apply to a topic that
+// was created later.
 func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -291,7 +292,7 @@ func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic s
 	return b.othersOffsets(ctx, ask, topic)
 }
 
-// othersOffsets returns the offsets of the group Start.Group. For a partition without an offset of this group, the
+// othersOffsets returns the offsets of the group Start.Group. For a partition without an offset of Start.Group, the
 // result is the beginning of the partition.
 func (b *beginnings) othersOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	offsets, err := ask.ListStartOffsets(ctx, topic)

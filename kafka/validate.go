@@ -27,8 +27,8 @@ const (
 	// The limits of CommitInterval.
 	leastCommit = 10 * time.Millisecond
 	mostCommit  = 10 * time.Minute
-	// mostRevoke is the largest RevokeTimeout. This time is shorter than rebalanceTimeout, so that time is left for the
-	// last commit and for joining.
+	// mostRevoke is the largest RevokeTimeout. mostRevoke is shorter than rebalanceTimeout, so that time is left for
+	// the last commit and for joining.
 	mostRevoke = 50 * time.Second
 	// leastRecord is the smallest allowed MaxRecord. mostRecord is the largest record that the client can read
 	// in one response.

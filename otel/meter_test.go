@@ -158,8 +158,8 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// ofTheBinary reports whether only the binary semel has a metric. Such metrics are about stores, brokers, webhooks, the
-// span collector and the policy.
+// ofTheBinary reports whether only the binary semel has a metric. The metrics of the binary are about stores, brokers,
+// webhooks, the span collector and the policy.
 func ofTheBinary(name string) bool {
 	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
 		if strings.HasPrefix(name, of) {

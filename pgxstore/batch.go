@@ -45,8 +45,8 @@ type batch struct {
 	heard []*pgconn.PgError
 	// The field ends is true if a handler tried to end the transaction by a statement.
 	ends bool
-	// The field outdated is true if a prepared statement of the connection is no longer valid. In this case the
-	// connection is closed, so that the statements of pgx and of handlers are also prepared again.
+	// The field outdated is true if a prepared statement of the connection is no longer valid. An outdated connection
+	// is closed, so that the statements of pgx and of handlers are also prepared again.
 	outdated bool
 	// The field spoiled is true if the store's own statements may fail because of the state of the connection.
 	spoiled bool

@@ -45,8 +45,8 @@ func (c charged) meant(s *Store, err error) error {
 	return err
 }
 
-// ending returns the statements that are sent with COMMIT. These statements remove markers, write rows, end claims, and
-// remove the guard. After an error, culprit is the index of the message that caused the error.
+// ending returns the statements that are sent with COMMIT. The statements at the end remove markers, write rows, end
+// claims, and remove the guard. After an error, culprit is the index of the message that caused the error.
 func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
@@ -100,8 +100,8 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	return statements, store.NoCulprit, nil
 }
 
-// ours returns a statement about the store's own tables. A failure of this statement does not count as an attempt of a
-// message.
+// ours returns a statement about the store's own tables. If the statement fails, the failure does not count as an
+// attempt of a message.
 func (b *batch) ours(q *request) charged {
 	q.own = !b.store.adopted // code without Semel may also use the user's own table
 	return charged{q, store.NoCulprit}

@@ -123,7 +123,8 @@ func serverEnded(err error) bool {
 // does not prove anything, because a trigger can choose the code. If the transaction has failed and is still open,
 // COMMIT was not executed. If the transaction ended after an ERROR of COMMIT, the transaction was rolled back, because
 // PostgreSQL raises no error after it has written the commit. Some poolers that lost their server also send an error
-// with the status of an ended transaction. So in this case the error must also name a routine of the server.
+// with the status of an ended transaction. So if the transaction has ended, the error must also name a routine of the
+// server.
 func (b *batch) undone(err error, before bool) bool {
 	server := serverError(err)
 	switch {
@@ -138,8 +139,8 @@ func (b *batch) undone(err error, before bool) bool {
 }
 
 // blameless converts an error of the store's own statements, so that the error does not count as an attempt of a
-// message. Such an error ends by itself after a while, or an operator can fix the cause. An error that wraps
-// semel.ErrSchema already contains a remedy.
+// message. The cause of an error of the store's own statements ends by itself after a while, or an operator can fix it.
+// An error that wraps semel.ErrSchema already contains a remedy.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {

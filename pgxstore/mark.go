@@ -14,8 +14,8 @@ import (
 )
 
 // marking writes markers with one statement. If some markers exist already, a second statement reads them. The first
-// statement cannot read these markers, because a statement does not see a marker that was committed after the statement
-// began.
+// statement cannot read markers that exist already, because a statement does not see a marker that was committed after
+// the statement began.
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
@@ -252,8 +252,8 @@ func (m *marking) setAside(text string, outside []int) *request {
 	return r
 }
 
-// setAside writes the markers whose ids belong to no daily partition. If another transaction wrote such a marker first,
-// setAside sets the verdict of the message.
+// setAside writes the markers whose ids belong to no daily partition. If another transaction wrote the marker of a
+// message first, setAside sets the verdict of the message.
 func (s *Store) setAside(m *marking, ask func(*request) error) error {
 	outside := m.outside()
 	if len(outside) == 0 {

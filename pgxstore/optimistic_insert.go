@@ -11,7 +11,7 @@ import (
 // inserted without a check of each marker, which halves the server's cost of markers. If one of the markers exists, the
 // unique key rejects the whole insert, nothing is written, and the batch begins again with checks. So a batch is
 // guessed to be new only after a number of consecutive batches in the same scope (consumer, source and generation)
-// whose messages were all new. After each wrong guess, this number doubles.
+// whose messages were all new. After each wrong guess, the required number of batches doubles.
 const (
 	leastGuessed = 16   // smallest number of markers for a guess; with fewer, a wrong guess costs more than a right guess saves
 	firstRun     = 32   // number of consecutive batches with only new messages before the first guess in a scope

@@ -41,7 +41,7 @@ func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: 
 // ExecOne queues an insert, update or delete that must change exactly one row. Otherwise the message ends as after
 // semel.PreconditionFailed. The server checks the number of rows. So the check takes no round trip, but costs the
 // server about as much as the statement itself. The statement must not have RETURNING, and must not begin with a WITH
-// that changes rows. Use Query for statements of these two kinds, and for MERGE.
+// that changes rows. Use Query for statements with RETURNING, for a WITH that changes rows, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
@@ -59,7 +59,7 @@ func (q *Queue) Query(sql string, args ...any) *Query {
 	return &Query{request: r, queue: q}
 }
 
-// Err returns an error if the batch accepts no further statements. Statements that are queued after such an error are
+// Err returns an error if the batch accepts no further statements. After the first error of Err, queued statements are
 // never sent.
 func (q *Queue) Err() error { return q.to.err() }
 

@@ -98,8 +98,8 @@ func (t *trace) end(err error) {
 	}
 }
 
-// tracePreparing reports statements that are prepared together. The returned function ends the reports. The statements
-// with an index below the parameter failed were prepared.
+// tracePreparing reports statements that are prepared together. The returned function ends the reports. The parameter
+// failed of the returned function is the number of statements that were prepared.
 func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {

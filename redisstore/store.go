@@ -27,8 +27,8 @@ type Options struct {
 	// HashTag, if not empty, follows the prefix in braces. With a HashTag, all keys are in one slot of the cluster, on
 	// one node.
 	HashTag string
-	// Declared, if not zero, is the durability of a server that does not report its settings, such as a
-	// managed service. Because is the reason for this value. If the server reports its settings, Declared is
+	// Declared, if not zero, is the durability of a server that does not report its settings, such as a managed
+	// service. Because is the reason for the value of Declared. If the server reports its settings, Declared is
 	// ignored.
 	Declared keystore.Durability
 	Because  string

@@ -14,8 +14,8 @@ import (
 // Check reports whether the schema fits this release and still has everything that exactly-once processing needs: keys,
 // the guard's foreign key, tables that a crash does not empty, and no trigger or rule that changes written data. The
 // error names every fault and its remedy, and wraps semel.ErrSchema. Check changes nothing. Check accepts migrations of
-// newer releases within a major version of the schema, because such migrations only add to the schema. Status lists
-// these migrations.
+// newer releases within a major version of the schema, because such migrations only add to the schema. Status lists the
+// migrations of newer releases.
 func (s *Store) Check(ctx context.Context) error {
 	all, err := s.Status(ctx)
 	if err != nil {

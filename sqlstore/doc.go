@@ -31,13 +31,13 @@
 // for that connection until the handler's context ends. If the pool is exhausted, the handler gets the error
 // of its context, so no deadlock lasts longer than the timeout.
 //
-// Every timeout is set within the transaction, so that a pooler in transaction mode, such as PgBouncer, works. Such a
-// pooler does not support named prepared statements: with pgx, add default_query_exec_mode=exec or =cache_describe to
-// the connection string. MarkLock limits the waits for other deliveries of the same messages and for other rows. Only
-// the context of Begin limits the wait for a lock on the whole table of markers, for example the lock of a migration.
-// The defaults of store.TxOptions are: MarkLock and EffectLock 10 s, Idle one minute, Statement the server's own limit.
-// A Statement below one second is raised to one second, because the limit also applies to the store's own statements;
-// the context of the handler still ends at the exact time. Answer is not used.
+// Every timeout is set within the transaction, so that a pooler in transaction mode, such as PgBouncer, works. A pooler
+// in transaction mode does not support named prepared statements: with pgx, add default_query_exec_mode=exec or
+// =cache_describe to the connection string. MarkLock limits the waits for other deliveries of the same messages and for
+// other rows. Only the context of Begin limits the wait for a lock on the whole table of markers, for example the lock
+// of a migration. The defaults of store.TxOptions are: MarkLock and EffectLock 10 s, Idle one minute, Statement the
+// server's own limit. A Statement below one second is raised to one second, because the limit also applies to the
+// store's own statements; the context of the handler still ends at the exact time. Answer is not used.
 //
 // The store must know whether a handler committed, rolled back, or swallowed an error. If the driver shows the state of
 // the transaction (pgx's stdlib does), the store sees this state at once. With other drivers, the store asks the

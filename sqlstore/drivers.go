@@ -62,12 +62,12 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 }
 
 // AllTaken returns an error unless the two parameters are equal. The parameter all is the number of streams that a
-// transaction has just inserted, or that existed already. The parameter taken is the number of these streams that the
+// transaction has just inserted, or that existed already. The parameter taken is the number of streams that the
 // transaction found afterwards.
 func AllTaken(taken, all int) error { return ordering.AllTaken(taken, all) }
 
 // Violates reports whether err means that a given unique constraint rejected a row. If a business key protects a
-// handler's effect, the handler returns semel.Duplicate for such an error.
+// handler's effect, the handler returns semel.Duplicate if Violates returns true for the key's constraint.
 //
 // In PostgreSQL, constraint is the name of the constraint, such as "invoices_number_key". Exclusion constraints count
 // as unique constraints. The name is read from the field ConstraintName (pgx) or Constraint (pq) of the driver's error.

@@ -18,8 +18,8 @@ type Dated struct {
 	// the decimal text of the id. An id from before May 2018 has fewer digits, so the store would choose a
 	// wrong partition.
 	IDTime identity.IDTime
-	// Back is the number of days before today for which the first call creates partitions. These partitions are needed
-	// if older messages can still arrive. At most 3650. Back is ignored if the table exists.
+	// Back is the number of days before today for which the first call creates partitions. Partitions for days before
+	// today are needed if older messages can still arrive. At most 3650. Back is ignored if the table exists.
 	Back int
 	// Move makes the first call of Store.Dated move the consumer's markers from the common table (the table of markers
 	// that all consumers share) into the consumer's own table, in one transaction. No process of the consumer may run
@@ -97,13 +97,13 @@ type Adopted struct {
 	// ID is the column of ids, of type text, varchar, uuid, bytea, bigint, integer or
 	// smallint. Column names are spelled as in the catalog.
 	ID string
-	// ConsumerColumn, SourceColumn and AtColumn name the columns for the consumer, the source and the time. A
-	// name is empty if the table has no such column, or if the column has a suitable default. The table must
-	// have a unique key of exactly these columns: ID, and ConsumerColumn and SourceColumn if they are named.
+	// ConsumerColumn, SourceColumn and AtColumn name the columns for the consumer, the source and the time. A name is
+	// empty if the table does not have the column, or if the column has a suitable default. The table must have a
+	// unique key of exactly these columns: ID, and ConsumerColumn and SourceColumn if they are named.
 	ConsumerColumn, SourceColumn, AtColumn string
 	// Values are the values of further columns, such as a status, in the rows that Semel writes. When Semel reads a
-	// row, the row means that the message was applied, independently of the contents of these columns. The value of
-	// ConsumerColumn is Consumer unless Values has another.
+	// row, the row means that the message was applied, independently of the contents of the further columns. The value
+	// of ConsumerColumn is Consumer unless Values has another.
 	Values map[string]string
 }
 

@@ -27,7 +27,8 @@ type Seed struct {
 	Table string
 	// ID is the column of ids, spelled as in the catalog. In PostgreSQL, the type of the column may be text, varchar,
 	// char, uuid, bytea or an integer; in SQLite any type except a fraction. Ids are compared byte for byte: a uuid is
-	// written in lower case, an integer in decimal. An index that begins with this column makes reading efficient.
+	// written in lower case, an integer in decimal. An index that begins with the column of ids makes reading
+	// efficient.
 	ID string
 	// Where, if not empty, is an SQL condition that selects rows, such as "status = 'done'". Where is inserted
 	// into the statement unchanged.
@@ -44,7 +45,8 @@ type Seeded struct {
 	Read, Written int64
 	// Unusable is the number of ids that no message can have: empty ids, and ids longer than semel.MaxID.
 	Unusable int64
-	// Resumed is true if an interrupted seeding was continued. In this case, Read and Written include the earlier part.
+	// Resumed is true if an interrupted seeding was continued. If Resumed is true, Read and Written include the earlier
+	// part.
 	Resumed bool
 }
 
@@ -59,7 +61,7 @@ const (
 // and writes markers for new ids.
 //
 // Each batch is a transaction that also stores the position. After an error or the end of ctx, the completed batches
-// stay. The next call of Seed with the same arguments continues after these batches, in the order of the ids.
+// stay. The next call of Seed with the same arguments continues after the completed batches, in the order of the ids.
 func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	w, err := newSeeder(ctx, s.db, o)
 	if err != nil {

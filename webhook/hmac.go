@@ -24,7 +24,7 @@ type HMACOptions struct {
 	Signed string
 	// Timestamp is the header of {timestamp}, in seconds since 1970.
 	Timestamp string
-	// ID is the header of {id}. This header may be used as identity.
+	// ID is the header of {id}. The header ID may be used as identity.
 	ID string
 }
 

@@ -25,7 +25,7 @@ type Scheme struct {
 	headers []string
 	// The names that older senders use for headers.
 	aliases map[string]string
-	// The headers that are signed, or derived from signed data. These headers are copied into messages.
+	// The headers that are signed, or derived from signed data. Signed headers are copied into messages.
 	signs []string
 	// The field timed is true if a time is signed.
 	timed bool

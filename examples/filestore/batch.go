@@ -29,7 +29,7 @@ type Batch struct {
 type Tx struct {
 	mu   sync.Mutex
 	open bool
-	// The committed values. These values do not change while the batch is open.
+	// The committed values, which do not change while the batch is open.
 	base    map[string][]byte
 	changed map[string]change
 }
@@ -114,8 +114,8 @@ func (t *Tx) end() bool {
 	return was
 }
 
-// mark adds a marker, unless the identity already has one. The existing marker is committed, or belongs to
-// an earlier mark of this batch.
+// mark adds a marker, unless the identity already has one. An existing marker is committed, or was added earlier in the
+// same batch.
 func (b *Batch) mark(i int, m *store.Mark) store.Verdict {
 	key := markerKey{m.Scope, string(m.ID)}
 	old, ok := b.store.state.markers[key]

@@ -1,5 +1,5 @@
 // Package filestore is a small store for Semel: a map from strings to bytes in memory and in one log file. filestore
-// shows how little a store needs. This store is not a database.
+// shows how little a store needs. A filestore is not a database.
 //
 // A batch is a transaction. Only one batch is open at a time, so a handler reads committed values and values
 // that its own batch has written. A commit appends one record with markers and values to the file. The
@@ -158,7 +158,7 @@ func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// supported returns an error for a mark that needs an inbox.
+// supported returns an error for a message that needs an inbox.
 func supported(m *store.Mark) error {
 	switch {
 	case m.Claim.Token != 0:

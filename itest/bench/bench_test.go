@@ -61,8 +61,8 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	return text.String()
 }
 
-// wantEffects applies n deliveries with one implementation and checks the effects. The messages of which these
-// deliveries are duplicates are applied before.
+// wantEffects applies n deliveries with one implementation and checks the effects. If some of the n deliveries are
+// duplicates, their messages are applied before.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	must.OK(t, d.reset(t.Context()))

@@ -3,5 +3,5 @@
 // memory, so only the database and the engine are measured.
 //
 // In each round, the compared implementations run one after the other. The hand-written batch runs twice in each round.
-// The difference between these two runs shows how much the speed of the machine varies.
+// The difference between the two runs of the hand-written batch shows how much the speed of the machine varies.
 package bench

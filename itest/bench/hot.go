@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// Hot has the conditions of a measurement with hot keys. In this measurement, handlers are slow, and all messages are
-// in one partition.
+// Hot has the conditions of a measurement with hot keys. With hot keys, handlers are slow, and all messages are in one
+// partition.
 type Hot struct {
 	Keys, Workers, Messages int
 	// Weight is the exponent of Zipf's law.

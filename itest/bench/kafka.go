@@ -24,7 +24,7 @@ import (
 type KafkaOptions struct {
 	Brokers []string
 	Rounds  int
-	// Messages is the number of messages in the topic. MeasureKafka reduces this number if the messages would be larger
+	// Messages is the number of messages in the topic. MeasureKafka reduces Messages if the messages would be larger
 	// than 200 MB. Each run consumes all messages in a group of its own.
 	Messages int
 	// Bodies are the kinds of message bodies to measure.

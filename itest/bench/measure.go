@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options say what to measure, and for how long.
+// Options contains the settings of a measurement: what is measured, and for how long.
 type Options struct {
 	// Rounds is the number of rounds. In each round, every compared implementation runs once.
 	Rounds int
@@ -122,8 +122,8 @@ func (f Form) learned() int {
 
 func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
 
-// limit returns a time limit for runs under contention. The duration of such runs is unpredictable, because batches may
-// run into deadlocks again and again.
+// limit returns a time limit for runs under contention. The duration of runs under contention is unpredictable, because
+// batches may run into deadlocks again and again.
 func (c Conditions) limit(target time.Duration) time.Duration {
 	if c.Contended() {
 		return target

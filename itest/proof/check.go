@@ -10,8 +10,8 @@ import (
 // failure is the panic with which Check ends a run.
 type failure struct{ error }
 
-// Check ends the run if err is not nil. Such a run has failed and has no ledger. Call Check only in the goroutine of
-// the run.
+// Check ends the run if err is not nil. A run that Check ends has failed and has no ledger. Call Check only in the
+// goroutine of the run.
 func Check(err error) {
 	if err != nil {
 		panic(failure{err})

@@ -12,7 +12,7 @@ import (
 // Offsets is the part of a ledger about the committed offsets of a group.
 type Offsets struct {
 	// Samples is the number of samples. Backwards is the number of times that an offset decreased. Rewinds describes
-	// the first of these cases.
+	// the first decreases of an offset.
 	Samples   int      `json:"offset_samples"`
 	Backwards int      `json:"offsets_went_back"`
 	Rewinds   []string `json:"rewinds,omitempty"`

@@ -48,7 +48,7 @@ type Room interface {
 	Flags(*flag.FlagSet)
 	// Plants returns the names of the faults that can be added on purpose.
 	Plants() []string
-	// Runs returns the runs for these options, in the order in which they run.
+	// Runs returns the runs for the options of Choice, in the order in which they run.
 	Runs(Choice) []Run
 }
 

@@ -139,8 +139,9 @@ type Hunt struct {
 // The maximum time for which Catch holds a table lock. The limit matters if the chosen member has no work.
 const maxCorner = 5 * time.Second
 
-// Catch freezes one member after the other at random moments until a member has an open transaction. The result is this
-// member, still frozen. After the time h.Most, Catch freezes any member and returns it with false.
+// Catch freezes one member after the other at random moments until a member has an open transaction. The result is the
+// member with the open transaction, still frozen. After the time h.Most, Catch freezes any member and returns it with
+// false.
 func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	for began := time.Now(); ; {
 		Check(ctx.Err())
@@ -165,7 +166,7 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	}
 }
 
-// cornered tries to freeze a member directly after the member has opened its transaction. If this fails, the
+// cornered tries to freeze a member directly after the member has opened its transaction. If the freeze fails, the
 // member keeps running, or has ended and Tend restarts it.
 func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
@@ -180,7 +181,8 @@ func (f *Fleet) Next() *Member {
 }
 
 // Drain ends a member with SIGTERM. A member may drain and then fail to leave the group in time, because other members
-// were killed just before. Such a member exits with the code 1, and Drain counts the member in Tally.Unleft.
+// were killed just before. A member that cannot leave in time exits with the code 1, and Drain counts the member in
+// Tally.Unleft.
 func (f *Fleet) Drain(m *Member, consumer string) {
 	err := m.End()
 	if err == nil {

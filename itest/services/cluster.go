@@ -86,8 +86,8 @@ func (c *Cluster) WaitComplete() {
 	}
 }
 
-// StartAll starts all nodes after all nodes were killed or stopped, and returns when the nodes answer. Use StartAll in
-// this case, because a single node of a cluster cannot start without the other nodes.
+// StartAll starts all nodes after all nodes were killed or stopped, and returns when the nodes answer. Use StartAll
+// after all nodes have ended, because a single node of a cluster cannot start without the other nodes.
 func (c *Cluster) StartAll() {
 	for _, b := range c.nodes {
 		b.t.Helper()

@@ -24,7 +24,7 @@ const standbyName = "semel_standby"
 type Options struct {
 	// Settings are lines of postgresql.conf, each in the form "name = value".
 	Settings []string
-	// Standby also starts a standby. Every commit then waits for this standby.
+	// Standby also starts a standby. With a standby, every commit waits for the standby.
 	Standby bool
 	// Environment is added to the environment of the server, each entry in the form "NAME=value".
 	Environment []string

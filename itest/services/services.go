@@ -5,8 +5,8 @@
 // [Topic] creates a topic on the shared broker of [Kafka]. A private server, started by [StartPostgres] or
 // [StartKafka], belongs to one test, and this test may kill, freeze and promote the server.
 //
-// If a server is missing, tests of this server fail with a message that says how to start the server. These tests are
-// never skipped.
+// If a server is missing, tests of this server fail with a message that says how to start the server. Tests are never
+// skipped because a server is missing.
 package services
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// The time for which a test waits for a server to answer, start or end. A healthy server needs a hundredth of this
-// time.
+// The time for which a test waits for a server to answer, start or end. A healthy server needs only a hundredth of the
+// time patience.
 const patience = 3 * time.Minute
 
 // Postgres returns the connection string of a new, empty database on the shared server. When

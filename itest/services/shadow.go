@@ -50,7 +50,7 @@ func Shadow(t testing.TB, dsn string, sources ...string) string {
 }
 
 // ShadowOwn creates functions like those of Shadow in the schema of Semel's own functions, as if other roles could also
-// create objects in this schema.
+// create objects in Semel's schema.
 func ShadowOwn(t testing.TB, dsn, schema string) {
 	t.Helper()
 	Exec(t, dsn, strings.ReplaceAll(shadowOwn, "{schema}", strings.ReplaceAll(schema, "'", "''")))

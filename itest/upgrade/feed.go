@@ -16,7 +16,7 @@ type Feed struct {
 // kind is the kind of a message, which determines its expected result.
 type kind int
 
-// Of every twenty messages, one message is of each of these kinds, and the other messages are plain.
+// Of every twenty messages, one message is of each kind below, and the other messages are plain.
 const (
 	plain       kind = iota
 	unmet            // parked, because its guarded statement changes no row

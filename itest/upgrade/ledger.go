@@ -27,7 +27,7 @@ type Ledger struct {
 	// Retried is the number of parked messages that took effect when each release retried rows of both releases.
 	// ExpectedRetried is the expected number.
 	Retried, ExpectedRetried int
-	// Guards is the number of guard rows. Such rows may exist only inside an open transaction.
+	// Guards is the number of guard rows. Guard rows may exist only inside an open transaction.
 	Guards int
 	// Astray is the number of files or partitions whose saved position is not at the end.
 	Astray int
@@ -38,9 +38,9 @@ type Ledger struct {
 	// By is the number of effects of each release. Met is, for each release, the number of messages that this release
 	// reported as duplicates and the other release had applied.
 	By, Met map[string]int
-	// At the end of the test, all feeds are read again from the beginning. Again is, for each release, the number of
-	// these deliveries that were not recognised as duplicates. Uncounted is the number of these deliveries that their
-	// parked rows do not count.
+	// At the end of the test, each release reads all feeds again from the beginning. Again is, for each release, the
+	// number of repeated deliveries that were not recognised as duplicates. Uncounted is the number of repeated
+	// deliveries that the parked rows do not count.
 	Again     map[string]int
 	Uncounted int
 	Seconds   proof.Seconds

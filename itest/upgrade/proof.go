@@ -25,8 +25,8 @@ type Proof struct {
 	Store         Store
 	Source        Source
 	Feed          Feed
-	// Kills is the number of kills. Every third kill comes at a random moment. Before each of the other
-	// kills, the process is frozen in an open transaction.
+	// Kills is the number of kills. Every third kill comes at a random moment. The process is frozen in an open
+	// transaction before each other kill.
 	Kills int
 	// Stage is the environment in which the fault test runs.
 	proof.Stage

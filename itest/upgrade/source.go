@@ -21,7 +21,8 @@ import (
 type Source interface {
 	// Feeds returns how often the source contains each message with its duplicates, for the given number of readers.
 	Feeds(readers int) int
-	// Policy returns the source's line in the policy of a reader. If follow is true, a run does not end by itself.
+	// Policy returns the line for the source in the policy file of a reader. If follow is true, a run does not end by
+	// itself.
 	Policy(reader string, follow bool) string
 	// Extend writes deliveries to the end of a reader's feed.
 	Extend(reader string, deliveries []delivery) error

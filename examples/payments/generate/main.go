@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// The contents of the file. The constant deliveries is the total number of lines. Redeliveries fill the file up to this
-// number.
+// The contents of the file. The constant deliveries is the total number of lines. The generator adds redeliveries until
+// the file has this number of lines.
 const (
 	deliveries = 10_000
 	payments   = 7_500

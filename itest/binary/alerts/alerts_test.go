@@ -13,8 +13,8 @@ import (
 
 const rules = "../../../deploy/alerts.yaml"
 
-// faulty contains, for each alert, metric values per minute for four hours. With these values the alert must fire at
-// least once, and must no longer fire at the end. Some values belong to a second process with the same store.
+// faulty contains, for each alert, metric values per minute for four hours. With the values of faulty, the alert must
+// fire at least once, and must no longer fire at the end. Some values belong to a second process with the same store.
 var faulty = map[string][]string{
 	"SemelDoubledEffectCaught": {`semel_backstops_total{consumer="billing"} 0x30 1x210`},
 	"SemelConflict":            {`semel_conflicts_total{consumer="billing"} 0x30 1x210`},
@@ -39,8 +39,8 @@ var faulty = map[string][]string{
 	"SemelUnknownCommits":      {`semel_batches_total{consumer="billing",end="unknown"} 0x30 0+1x20 20x190`},
 }
 
-// again contains further values with which an alert must fire. In these values, the backlog is longer than the limit up
-// to which it is counted, so the backlog does not seem to grow.
+// again contains further values with which an alert must fire. In the values of again, the backlog is longer than the
+// limit up to which it is counted, so the backlog does not seem to grow.
 var again = map[string][]string{
 	"SemelBacklogBehindLowLag": {`semel_broker_lag_messages{consumer="billing"} 3x240`, `semel_store_rows{store="shop",consumer="billing",state="RECEIVED"} 390x60 0x180`, `semel_store_rows_at_least{store="shop",state="RECEIVED"} 0x30 1x30 0x180`},
 }

@@ -35,7 +35,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	s.produce(t, s.payments(1, 300)...)
 	s.run(t, "p.yaml", 0)
 	s.wantOnce(t, "billing", 300)
-	s.produce(t, s.payments(301, 320)...) // the group has not read these payments yet
+	s.produce(t, s.payments(301, 320)...) // the group has not read the payments 301 to 320 yet
 	lost := fmt.Sprintf("scope in (select number from semel_scopes where consumer = convert_to('%s', 'UTF8')) and substring(id from 2) in (select convert_to('p' || n, 'UTF8') from generate_series(1, 40) n)", s.name("billing"))
 	services.Exec(t, s.dsn, "delete from semel_markers where "+lost)
 	services.Exec(t, s.dsn, "delete from entries where payment in (select 'p' || n from generate_series(1, 40) n)")

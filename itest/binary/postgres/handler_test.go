@@ -133,8 +133,8 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	})
 }
 
-// TestATextIsNoAmount passes texts to untyped and typed parameters. PostgreSQL would read these texts as NaN
-// and infinity.
+// TestATextIsNoAmount passes texts to untyped and typed parameters. PostgreSQL would read texts such as "NaN" and
+// "infinity" as numbers.
 func TestATextIsNoAmount(t *testing.T) {
 	for _, c := range []struct{ name, amount, balance string }{
 		{"without_a_type", `"body:/amount"`, "15"},

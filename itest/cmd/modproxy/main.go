@@ -1,6 +1,6 @@
-// Command modproxy writes the modules of this tree as the files of a Go module proxy. With these files the modules can
-// be built, tidied and fetched like published modules, before they are published. With -unpack the command also unpacks
-// each module archive into a folder, at the module's path below -root:
+// Command modproxy writes the modules of this tree as the files of a Go module proxy. With the files of modproxy, the
+// modules can be built, tidied and fetched like published modules, before they are published. With -unpack the command
+// also unpacks each module archive into a folder, at the module's path below -root:
 //
 //	modproxy -root . -out DIR [-unpack DIR]
 //	GOWORK=off GOFLAGS=-mod=mod GONOSUMDB=github.com/semel-go/* GOPROXY=file://DIR,… go get github.com/semel-go/semel@v0.0.0

@@ -122,7 +122,7 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// bodies returns the kinds of message bodies that the flags select. Without such flags, messages have no body.
+// bodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have no body.
 func (f flags) bodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)

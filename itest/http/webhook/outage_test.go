@@ -35,8 +35,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 			},
 			func(*testing.T) { unlock() },
 		},
-		// This fault raises the server's error for a full disk. The package itest/store/postgres_faults tests with a
-		// really full disk.
+		// The fault "a_full_disk" raises the server's error for a full disk. The package itest/store/postgres_faults
+		// tests with a really full disk.
 		"a_full_disk": {
 			exec(`create function full_disk() returns trigger language plpgsql as
 				$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,

@@ -48,7 +48,7 @@ var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite
 // runner is a consumer with any type of transaction.
 type runner interface{ Run(context.Context) error }
 
-// shop creates consumers on one store. The handlers of these consumers write an effect for each message.
+// shop creates consumers on one store. The handlers of the consumers write an effect for each message.
 type shop struct {
 	consumer func(source.Source) (runner, error)
 	count    func(t *testing.T, id string) int

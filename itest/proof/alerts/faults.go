@@ -187,8 +187,8 @@ func (r *run) deployment() fault {
 	}}
 }
 
-// clock returns a fault in which rows have timestamps in the future. Such rows exist after the clock of a database was
-// ahead and was then corrected.
+// clock returns a fault in which rows have timestamps in the future. Rows have timestamps in the future after the clock
+// of a database was ahead and was then corrected.
 func (r *run) clock() fault {
 	return fault{says: "the database's clock was a day ahead", alerts: []string{"SemelClockSetBack"}, breaks: func(context.Context) {
 		r.slow.Store(int64(time.Second))
@@ -204,7 +204,7 @@ func (r *run) clock() fault {
 // down returns a fault in which the database is stopped. With restart_on_outage the second process is not alive after
 // ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause lasts for long:
 // handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its other consumers are
-// drained. The test consumer.TestAlive and the tests of package assembly cover these causes.
+// drained. The test consumer.TestAlive and the tests of package assembly cover the further causes of SemelNotAlive.
 func (r *run) down() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) {
 		r.Server.Stop()

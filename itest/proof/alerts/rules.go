@@ -55,8 +55,8 @@ func scaled(rules string, scale int) string {
 	rules = age.ReplaceAllStringFunc(rules, func(s string) string {
 		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], seconds(age, s, 2, 1)/scale)
 	})
-	// The durations of these rules are at least 31 s, because the sampler runs every 15 s at any scale and
-	// may miss one sample on a busy machine.
+	// The durations of rules about samples are at least 31 s, because the sampler runs every 15 s at any scale and may
+	// miss one sample on a busy machine.
 	rules = blind.ReplaceAllString(rules, "${1}31s")
 	rules = labels.ReplaceAllString(rules, "labels: {time: scaled, ")
 	return strings.Replace(rules, "name: semel", "name: scaled", 1)
@@ -71,8 +71,8 @@ func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	return n * unit
 }
 
-// configuration returns the configuration of Prometheus, which scrapes these addresses and
-// evaluates rules once a second.
+// configuration returns the configuration of Prometheus, which scrapes the given addresses and evaluates rules once a
+// second.
 func configuration(addresses ...string) string {
 	return fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
 rule_files: [shipped.yaml, scaled.yaml]

@@ -127,8 +127,8 @@ func (r *run) sprung(m *member) {
 // The time for which the fault test waits for the last traps after all other faults.
 const overtime = 20 * time.Second
 
-// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not sprung after
-// this time.
+// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not sprung in
+// time.
 func (r *run) sprungAll(ctx context.Context) {
 	until := time.Now().Add(overtime)
 	r.Until(ctx, func() bool {

@@ -34,9 +34,9 @@ type Ledger struct {
 	Unbooked   int `json:"not_booked"`
 	Overbooked int `json:"booked_twice"`
 	// Unknown is the number of payments with a call whose outcome the caller could not know: the answer was lost or
-	// unclear, or the caller was killed and another process called again. The next fields say how these payments were
-	// resolved: ByKey by a repeated call with the same key, ByAsking by a query after the window, ByPerson by a person.
-	// Unresolved is the number of the remaining payments.
+	// unclear, or the caller was killed and another process called again. The next fields say how the payments with an
+	// unknown outcome were resolved: ByKey by a repeated call with the same key, ByAsking by a query after the window,
+	// ByPerson by a person. Unresolved is the number of the remaining payments.
 	Unknown    int `json:"unknown_outcomes"`
 	ByKey      int `json:"resolved_by_key"`
 	ByAsking   int `json:"resolved_by_asking"`

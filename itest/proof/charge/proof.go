@@ -4,9 +4,9 @@
 // part of a transaction. Orders come from a topic. A consumer books each order and writes an intent in the same
 // transaction. A sender then charges the order at a provider. The provider loses answers, fails after it took the
 // money, and forgets keys (itest/worlds/provider). Consumers and senders are separate processes. The test kills and
-// freezes these processes at random times and at each named point. The provider's own log says what was charged. For
-// comparison, a naive consumer works on the same topic: this consumer calls without a key and commits afterwards. The
-// lost and doubled charges of the naive consumer show which failures Semel prevents.
+// freezes the consumers and senders at random times and at each named point. The provider's own log says what was
+// charged. For comparison, a naive consumer works on the same topic: this consumer calls without a key and commits
+// afterwards. The lost and doubled charges of the naive consumer show which failures Semel prevents.
 package charge
 
 import (
@@ -115,8 +115,8 @@ func (r *run) prepare(ctx context.Context) {
 }
 
 // prove publishes the orders and injects the faults while all processes run. After the faults, prove waits until only
-// messages remain that need a person's decision. In the end, prove decides about these messages and waits until they
-// are processed.
+// messages remain that need a person's decision. In the end, prove decides about the remaining messages and waits until
+// they are processed.
 func (r *run) prove(ctx context.Context) {
 	r.enlist()
 	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)

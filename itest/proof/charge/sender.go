@@ -146,8 +146,8 @@ func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResu
 	return consumer.DidNotHappen, nil
 }
 
-// forgetful is a store that sometimes loses the answer of End. In these cases End has released the claims, but the
-// caller gets an error.
+// forgetful is a store that sometimes loses the answer of End. When the answer of End is lost, End has released the
+// claims, but the caller gets an error.
 type forgetful struct {
 	*pgxstore.Store
 	traps *traps

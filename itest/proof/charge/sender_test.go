@@ -38,8 +38,8 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return w.Result(), nil
 }
 
-// charged makes a sender charge payments in virtual time until all remaining messages are parked. charged
-// returns the history of each payment from the provider's log, and the parked rows.
+// The function charged makes a sender charge payments in virtual time until all remaining messages are parked. The
+// results are the history of each payment from the provider's log, and the parked rows.
 func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()

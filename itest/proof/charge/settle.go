@@ -16,7 +16,7 @@ import (
 )
 
 // The time for which the fault test waits for the remaining work after the last fault. The ledger reports work that is
-// not done after this time.
+// not done in time.
 const patience = 3 * time.Minute
 
 // settled waits until the groups of the consumer and of the naive consumer have committed all offsets, and the inbox
@@ -37,8 +37,9 @@ func (r *run) settled(ctx context.Context) {
 	}
 }
 
-// decideAll decides all payments that wait for a person. The call for such a payment may be repeated, and may end with
-// an unknown outcome again, because its attempts are used up. The ledger reports payments that are left.
+// decideAll decides all payments that wait for a person. After a decision, the call for the payment may be repeated,
+// and may end with an unknown outcome again, because its attempts are used up. The ledger reports payments that are
+// left.
 func (r *run) decideAll(ctx context.Context) {
 	r.ledger.decided = map[string]bool{}
 	for range 10 {

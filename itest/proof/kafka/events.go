@@ -59,7 +59,7 @@ func (r *run) freezeOne(ctx context.Context) {
 }
 
 // freezeOnce freezes a member for longer than its session timeout. The member's transaction holds row locks. Other
-// members get the frozen member's partitions and wait for these locks. Before the frozen member continues, freezeOnce
+// members get the frozen member's partitions and wait for the row locks. Before the frozen member continues, freezeOnce
 // kills one of the members that wait.
 func (r *run) freezeOnce(ctx context.Context) {
 	m := r.catch(ctx)

@@ -35,8 +35,8 @@ type Proof struct {
 	Kills   int  `flag:"kills in an open transaction"`
 	Freezes int  `flag:"freezes longer than the session timeout, after which the member continues"`
 	ForGood bool `flag:"freeze one member until the end"`
-	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other
-	// brokers wait for the frozen broker. With three brokers these faults hit the group's coordinator.
+	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other brokers wait
+	// for the frozen broker. With three brokers, restarts and freezes hit the group's coordinator.
 	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
 	BrokerFreezes    int `flag:"freezes of one of three brokers"`
 	DatabaseRestarts int `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
@@ -136,5 +136,5 @@ func (r *run) effects() int64 {
 }
 
 // The time for which the fault test waits for the remaining messages after the last fault. The ledger reports messages
-// that are not processed after this time.
+// that are not processed in time.
 const patience = 2 * time.Minute

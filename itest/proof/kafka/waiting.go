@@ -24,8 +24,8 @@ const (
 	untilNothing
 )
 
-// poison returns the events whose handlers fail until the fault test repairs the cause. With Order, each of these
-// events has a stream of its own, so that messages wait behind each of these events.
+// poison returns the events whose handlers fail until the fault test repairs the cause. With Order, each failing event
+// has a stream of its own, so that messages wait behind each failing event.
 func (r *run) poison() (events []int) {
 	for n := range poisoned {
 		event := n * r.Events / poisoned
@@ -65,7 +65,7 @@ func (r *run) heldBack(s stage) map[string]int {
 	return held
 }
 
-// hexID returns an event's id as hexadecimal digits. The id of its inbox row ends with these digits.
+// hexID returns an event's id as hexadecimal digits. The id of the event's inbox row ends with the same digits.
 func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-", "") }
 
 // waitingRow is a row of the inbox whose message is not completed.
@@ -110,7 +110,7 @@ func (r *run) drained(ctx context.Context, s stage) {
 		if stands() {
 			return true
 		}
-		// this query is cheap, so it runs before the others
+		// a cheap query, which runs before the expensive ones
 		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')"
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
@@ -131,7 +131,7 @@ func (r *run) drained(ctx context.Context, s stage) {
 	}
 }
 
-// stand counts the rows that wait without a reason. If there are such rows, the ledger reports a fault.
+// stand counts the rows that wait without a reason. If rows wait without a reason, the ledger reports a fault.
 func (r *run) stand(ctx context.Context, held map[string]int) {
 	free, missing := unheld(proof.Must(r.waiting(ctx)), held)
 	r.Say("for %v nothing took effect: %d messages wait although nothing holds them back, and of %d that are held back %d do not wait", patience, len(free), len(held), missing)

@@ -30,8 +30,8 @@ type Ledger struct {
 	AfterSilence int `json:"repeated_after_an_unknown_outcome"`
 	AfterLease   int `json:"repeated_after_a_lease_ended"`
 	Late         int `json:"repeated_by_a_process_that_was_frozen"`
-	// Unexplained is the number of repeated calls without such a reason. Forgotten is the number of unexplained
-	// repeated calls that Redis may have forgotten.
+	// Unexplained is the number of repeated calls for which the test knows no reason. Forgotten is the number of
+	// unexplained repeated calls that Redis may have forgotten.
 	Unexplained int `json:"repeated_for_no_reason"`
 	Forgotten   int `json:"repeated_since_redis_forgot"`
 	// OtherKeys is the number of repeated calls whose idempotency key differs from the key of the first
@@ -59,9 +59,9 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(l.leastKills, l.Kills, "kills"), ledger.AtLeast(l.leastRepeated, l.Repeated, "calls repeated"))
 }
 
-// A tolerance for three durations. A claim is made before its call, so the next call may arrive up to slack earlier
-// than one lease after the previous call. A process that was frozen may send a call that it had already prepared, up to
-// slack after it continues. A call arrives at most slack after it is sent.
+// A tolerance for the comparison of times. A claim is made before its call, so the next call may arrive up to slack
+// earlier than one lease after the previous call. A process that was frozen may send a call that it had already
+// prepared, up to slack after it continues. A call arrives at most slack after it is sent.
 const slack = time.Second
 
 // harm is a fault that happened during the run. The field member is the name of the process, or "" if the fault
@@ -73,9 +73,9 @@ type harm struct {
 	thaw time.Time
 }
 
-// unrecorded reports whether this fault may have prevented the record that a call had ended. A process tries to write
-// this record for the time of a lease. On a busy machine, the provider may receive a call after the calling process was
-// killed.
+// unrecorded reports whether the fault h may have prevented the record that a call had ended. A process tries to write
+// the record of a call's end for the time of a lease. On a busy machine, the provider may receive a call after the
+// calling process was killed.
 func (h harm) unrecorded(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package keyed is a fault test of consumers whose claims are leased keys in Redis. Processes of `semel run` call a
-// provider. The test kills and freezes these processes, and kills Redis. The provider counts the calls for each
+// provider. The test kills and freezes the processes of semel, and kills Redis. The provider counts the calls for each
 // message.
 package keyed
 
@@ -142,7 +142,7 @@ func (u *under) start(m *proof.Member, follow bool) {
 	m.Start()
 }
 
-// reach waits until the provider has received a call for this fraction of the messages.
+// reach waits until the provider has received a call for the fraction share of the messages.
 func (u *under) reach(ctx context.Context, share float64) {
 	want := int(share * float64(u.Messages))
 	proof.During(fmt.Sprintf("until %d messages are called for", want), func() {

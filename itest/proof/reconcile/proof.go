@@ -94,7 +94,8 @@ func (r *run) prove(ctx context.Context) Ledger {
 // The number of live messages that the list of sent messages contains before the consumer gets these messages.
 const onTheWay = 1000
 
-// writeSent writes the list of sent messages. The list has all earlier messages and the first live messages.
+// writeSent writes the list of sent messages. The list of sent messages has all earlier messages and the first live
+// messages.
 func (r *run) writeSent() (err error) {
 	f, err := os.Create(r.Path("sent.jsonl"))
 	if err != nil {
@@ -107,7 +108,7 @@ func (r *run) writeSent() (err error) {
 	}
 	for i := range onTheWay {
 		_, _ = to.WriteString(line(fmt.Sprintf("live-%d", i+1), time.Now()))
-		// These messages do not reach the consumer while the command runs.
+		// The messages "later-…" do not reach the consumer while the command runs.
 		_, _ = to.WriteString(line(fmt.Sprintf("later-%d", i+1), time.Now()))
 	}
 	return to.Flush()

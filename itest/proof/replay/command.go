@@ -37,7 +37,7 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 	}
 }
 
-// operator is a command that an operator runs while the members run. The fault test may kill this command.
+// operator is a command that an operator runs while the members run. The fault test may kill the operator's command.
 type operator struct {
 	processes.Command
 	*processes.Process

@@ -29,8 +29,8 @@ const (
 // part returns the number of the first transfer after the given percentage of all transfers.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
-// publish starts to publish the transfers between two percentages, within the given time. The method also publishes
-// copies of these transfers and of earlier transfers.
+// publish starts to publish the transfers between two percentages, within the given time. Copies of new and of earlier
+// transfers are also published.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
 	if r.Feed != nil {
 		r.Feed.Stop()
@@ -50,8 +50,8 @@ func (r *run) toBrokers() []kgo.Opt {
 	return []kgo.Opt{kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
 }
 
-// plan lists the records in their order. Each transfer of this part occurs once. Copies of these transfers follow some
-// places later. The list also has copies of earlier transfers (one copy in three belongs to a transfer that fails
+// plan lists the records in their order. Each transfer from first to end occurs once. Copies of these transfers follow
+// some records later. The list also has copies of earlier transfers (one copy in three belongs to a transfer that fails
 // permanently), and records that have the identity of a transfer but other content.
 func (p Proof) plan(first, end int) []place {
 	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
@@ -90,5 +90,5 @@ func (r *run) published(ctx context.Context) {
 }
 
 // The time for which the fault test waits for the remaining work after the last fault. The ledger reports work that is
-// not done after this time.
+// not done in time.
 const patience = 3 * time.Minute

@@ -31,7 +31,7 @@ type Ledger struct {
 	// CommandKills is the number of kills of replay and rebuild commands.
 	CommandKills int `json:"kills_of_commands"`
 	// ByFilter and ByGroup are the numbers of dead letters that took effect when they were replayed. Edited is the
-	// number of these dead letters that were edited before.
+	// number of dead letters that were edited and then took effect.
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`

@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// replay makes an operator replay the dead letters that match a filter. replay compares the preview with the result for
-// these dead letters. Other messages may arrive during the replay. A second operator runs the same command at the same
-// time. The first operator's command is killed while it works, as often as the parameter shots says, and run again each
-// time.
+// replay makes an operator replay the dead letters that match a filter. For these dead letters, replay compares the
+// preview with the result. Other messages may arrive during the replay. A second operator runs the same command at the
+// same time. The first operator's command is killed while it works, as often as the parameter shots says, and run again
+// each time.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int) {
 	var said letters
 	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
@@ -78,7 +78,7 @@ func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who s
 	return who
 }
 
-// repair repairs the first cause and replays dead letters by a filter. No messages arrive during this repair.
+// repair repairs the first cause and replays dead letters by a filter. No messages arrive while repair runs.
 func (r *run) repair(ctx context.Context) {
 	r.mend(ctx, noAccount)
 	r.ledger.ByFilter += r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--reason", "permanent failure")

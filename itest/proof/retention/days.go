@@ -93,8 +93,8 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 	return l
 }
 
-// drop calls the reaper until the reaper has dropped the daily partition. A running consumer calls the reaper
-// in the same way.
+// drop calls the reaper until the reaper has dropped the daily partition. A running consumer makes the same calls of
+// the reaper.
 func (r *run) drop(ctx context.Context, l *DaysLedger) {
 	for l.Days == 0 && l.Calls < mostCalls {
 		r.advance(ctx)

@@ -226,7 +226,7 @@ func (r *run) know(_ context.Context, c *pgx.Conn) error {
 }
 
 // The pattern severity matches the start of an event in the server's log. The pattern number matches the process ids in
-// such an event.
+// an event of the log.
 var (
 	severity = regexp.MustCompile(`(LOG|WARNING|ERROR|FATAL|PANIC):  `)
 	number   = regexp.MustCompile(`\d+`)

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. The function hold makes the process wait at this moment.
+// point is a moment at which the process is killed. The function hold makes the process wait at the moment of the kill.
 type point struct {
 	name string
 	hold hold
@@ -47,7 +47,8 @@ func commitOf(statement pgproxy.Match) pgproxy.Match {
 	}
 }
 
-// The functions before and after stop the process at a message to the server, or at the server's reply, in the proxy.
+// Two functions stop the process in the proxy: the function before at a message to the server, and the function after
+// at the server's reply.
 func before(m func() pgproxy.Match) hold {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := r.proxy.HoldRequest(pgproxy.Nth(1, m()))

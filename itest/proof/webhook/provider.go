@@ -77,8 +77,8 @@ type Counts struct {
 	Again int `json:"sent_again_after_2xx"`
 	// GivenUp is the number of events that got no 2xx for three days.
 	GivenUp int `json:"given_up_after_three_days"`
-	// Refused is the number of forged or old requests that were answered with 401. Believed is the number of
-	// such requests that were answered with 2xx.
+	// Refused is the number of forged or old requests that were answered with 401. Believed is the number of forged or
+	// old requests that were answered with 2xx.
 	Refused  int `json:"forged_or_old_refused"`
 	Believed int `json:"forged_or_old_believed"`
 }

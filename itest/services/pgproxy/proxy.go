@@ -131,8 +131,8 @@ func (p *Proxy) Refuse(on bool) {
 }
 
 // DropCancels(true) makes the proxy drop requests to cancel, as a broken network does. DropCancels(false) forwards
-// these requests again. A driver may send a request to cancel when a connection breaks. A server that receives such a
-// request during a COMMIT stops waiting for its standby.
+// requests to cancel again. A driver may send a request to cancel when a connection breaks. A server that receives a
+// request to cancel during a COMMIT stops waiting for its standby.
 func (p *Proxy) DropCancels(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,7 @@ func (m Message) Failed() bool { return m.Direction == Reply && m.Type == 'E' }
 type Match func(Message) bool
 
 // Commit matches requests to commit, including a Query with COMMIT among other statements. Commit also matches the
-// replies to such requests: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
+// replies to requests to commit: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
 func Commit(m Message) bool {
 	for _, s := range statements(m.SQL) {
 		words := strings.Fields(strings.ToLower(s))

@@ -39,8 +39,8 @@ func (w *world) untilItWaits() {
 	}
 }
 
-// Some drivers send a request to cancel when their connection breaks. After such a request, the server stops waiting
-// for the standby. The transaction becomes visible on the primary, although it is lost if the primary is lost.
+// Some drivers send a request to cancel when their connection breaks. After a request to cancel, the server stops
+// waiting for the standby. The transaction becomes visible on the primary, although it is lost if the primary is lost.
 func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	visible := func(t *testing.T) (*world, *services.Server) {
 		server := services.StartPostgres(t, services.Options{Standby: true})

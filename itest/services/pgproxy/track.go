@@ -94,7 +94,7 @@ func (t *tracker) forget(body []byte) {
 }
 
 // received records a server's message. The result ends is true if the message is the last reply to a statement. The
-// result sql is the text of this statement.
+// result sql is the text of the answered statement.
 func (t *tracker) received(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
 		return "", false
@@ -130,7 +130,7 @@ func (t *tracker) received(kind byte) (sql string, ends bool) {
 }
 
 // fail drops the requests that the server ignores after an error: all requests before the next Sync. The client may not
-// have sent this Sync yet.
+// have sent the next Sync yet.
 func (t *tracker) fail() {
 	for len(t.queue) > 0 {
 		if t.queue[0].kind == 'S' {

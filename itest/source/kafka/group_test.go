@@ -184,7 +184,7 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		owner.Lanes(told)
 		got := take(t, owner, 4)
 		ack(t, owner, got[0])
-		for i := 1; i < 4; i++ { // each of these members raises the group's epoch and gets no partition
+		for i := 1; i < 4; i++ { // each of the three members raises the group's epoch and gets no partition
 			idle := newSource(t, settings)
 			for err := error(context.DeadlineExceeded); err != nil; { // retried, because a busy broker may reject the member at first
 				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // longer than the heartbeat interval

@@ -147,7 +147,7 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 // redelivers all messages.
 const messages = 300
 
-// uuid returns an id whose time is the start of a day. This day comes days days after the parameter day.
+// uuid returns an id whose time is the start of a day: the parameter day plus the number of days in the parameter days.
 func uuid(day time.Time, days, n int) string {
 	ms := day.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)

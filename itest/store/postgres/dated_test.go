@@ -65,7 +65,8 @@ and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' order by 1`))
 	return all
 }
 
-// dayStart returns the start of a day in UTC. The parameter days says how many days this day is after today.
+// dayStart returns the start of a day in UTC. The parameter days is the number of days between today and the returned
+// day.
 func dayStart(days int) time.Time {
 	return time.Now().UTC().Truncate(aDay).Add(time.Duration(days) * aDay)
 }

@@ -56,7 +56,7 @@ func rowsOf(t *testing.T, s *shop) []store.StoredRow {
 }
 
 // In one case, a conflict is retried in an open transaction while the missing version arrives and unblocks the first
-// content. In the other case, the two steps happen in the opposite order.
+// content. In another test case, the missing version arrives before the conflict is retried.
 func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 	ctx := t.Context()
 	act := store.Act{Verb: "retry", Who: "test"}

@@ -19,8 +19,8 @@ import (
 // placeholders replaces the placeholders in statements, as Semel does before it sends a statement.
 var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1", "{busy}", " skip locked")
 
-// unprepared lists texts that are parts of other statements, and statements that PostgreSQL cannot prepare.
-// These statements call no operators.
+// unprepared lists texts that are parts of other statements, and statements that PostgreSQL cannot prepare. The listed
+// statements call no operators.
 var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": true, "Cutoff": true, "Due": true, "ExecOne": true, "Inbox": true, "Index": true, "IndexCauses": true,
 	"IndexDue": true, "IndexLow": true, "LeaseEnds": true, "Markers": true, "Migrations": true, "Owned": true, "Part": true, "Reaper": true, "RowColumns": true, "RowEnds": true, "RowFreed": true, "SeedFirst": true, "SeedNext": true, "StreamFreed": true,
 	"Unindex": true, "UnindexCauses": true, "UnindexDue": true, "UnindexLow": true, "Vacuum": true, "Writing": true,

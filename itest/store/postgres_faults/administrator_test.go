@@ -23,7 +23,7 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 }
 
 // The function at starts a consumer with a new database and delivers some messages. The result before contains the ids
-// of these messages, which are applied.
+// of the delivered messages, which are applied.
 func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
 	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)

@@ -16,7 +16,8 @@ func TestAFailoverToAStandbyThatLagged(t *testing.T) {
 			kept, lost := numbered("kept", 10), numbered("lost", 10)
 			w.deliver(kept...)
 			w.applied(kept...)
-			// The next commit is synchronous. When this commit returns, the standby also has all earlier commits.
+			// The next commit is synchronous. When a synchronous commit returns, the standby also has all earlier
+			// commits.
 			exec(t, w.db, `create table barrier ()`)
 			server.Standby().Freeze()
 			w.deliver(lost...)

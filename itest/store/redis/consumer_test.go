@@ -243,8 +243,8 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 		},
 		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "REPLICAOF", "127.0.0.1", "1")
-			// During the fault, the completions of all other workers are rejected. If these workers waited until their
-			// leases end, their calls would be repeated after half a minute.
+			// During the fault, the completions of all other workers are rejected. If the other workers waited until
+			// their leases end, their calls would be repeated after half a minute.
 			began := time.Now()
 			eventually(t, func() bool { return s.told("READONLY") })
 			if took := time.Since(began); took > lease/2 {

@@ -141,8 +141,8 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	a := claim("a")
 	a.Lease = time.Second
 	want(t, s, a, keystore.Claimed)
-	// If a clock is set back by an hour, deadlines that were written before are an hour too late. The test writes such
-	// a deadline into the value.
+	// If a clock is set back by an hour, deadlines that were written before are an hour too late. The test writes a
+	// deadline that is an hour too late into the value.
 	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
 	if err != nil {
 		t.Fatal(err)

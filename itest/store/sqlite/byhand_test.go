@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// If a person makes a row due with SQL, the row's marker is not in the state "waiting". A claim of such a row
-// cannot end.
+// If a person makes a row due with SQL, the row's marker is not in the state "waiting". A claim of a row that was made
+// due by hand cannot end.
 func TestARowThatIsMadeDueByHand(t *testing.T) {
 	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)

@@ -32,7 +32,7 @@ type NewerRelease[Tx any] struct {
 }
 
 // Newer writes the messages "a" and "b". The function exec runs a statement in which in.semel_markers is the table of
-// markers. This table must accept any outcome.
+// markers. The table of markers must accept any outcome.
 func Newer[Tx any](t testing.TB, st NewerStore[Tx], exec func(t testing.TB, statement string)) *NewerRelease[Tx] {
 	t.Helper()
 	scope := must.Get(st.Scope(t.Context(), "billing", "shop", 0))(t)

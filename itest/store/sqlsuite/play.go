@@ -59,7 +59,7 @@ func Draws(t *testing.T, cases int) {
 }
 
 // Play generates a case and runs it. Play reports all failures with the same text at the same line. The library rapid
-// therefore treats these failures as the same failure, and can simplify the case.
+// therefore treats all failures as the same failure, and can simplify the case.
 func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	drawn, times := draw(r), 1
 	if d.failed {

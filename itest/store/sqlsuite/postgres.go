@@ -45,7 +45,7 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 }
 
 // SpoiledConnection tests a handler that makes its connection read-only, with a store of one connection. Only one
-// attempt may fail because of this setting, because the store closes the connection.
+// attempt may fail because the connection is read-only, because the store closes the connection.
 func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
 	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)

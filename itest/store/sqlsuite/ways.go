@@ -28,8 +28,8 @@ func OneLine(name string) bool {
 
 // Ways chooses cases of storetest for a store that can be reached in several ways: with another protocol of its driver,
 // through a pooler, or in a database with objects that shadow built-in ones. With the first way, all cases run. During
-// these runs, Ways is the tracer of the connections, and records the statements of each case and the results of the
-// statements. With a further way, only as many cases run as are needed to send all recorded statements.
+// the runs of the first way, Ways is the tracer of the connections, and records the statements of each case and the
+// results of the statements. With a further way, only as many cases run as are needed to send all recorded statements.
 type Ways struct {
 	mutex sync.Mutex
 	cases []string                   // guarded by mutex: the cases of the first way, in order

@@ -279,7 +279,7 @@ func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	return all
 }
 
-// death is a point at which a process is killed, and the steps that are done at that time.
+// death is a point at which a process is killed, and the steps that are done before the kill.
 type death struct {
 	point   faults.Point
 	n, done int

@@ -69,8 +69,8 @@ func (a *Activity) sessions(ctx context.Context, process string, opening Opening
 	return active, open, err
 }
 
-// The number of times that a process is frozen at random moments before Corner is used. This number is limited because
-// the process does a part of its work before each try.
+// The number of times that a process is frozen at random moments before Corner is used. The number of tries is limited
+// because the process does a part of its work before each try.
 const tries = 10
 
 // Catch freezes a process until it has an open transaction that has written something. The parameter name is the name

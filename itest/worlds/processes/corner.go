@@ -26,12 +26,13 @@ type Opening struct {
 	table, mode string
 }
 
-// Marking is the opening of a transaction that writes markers. The first write of such a transaction is the guard row.
+// Marking is the opening of a transaction that writes markers. A transaction that writes markers first writes the guard
+// row.
 func Marking() Opening { return Opening{`%`, true, "semel_guard", "share"} }
 
-// Claiming is the opening of a transaction that applies claimed rows of the inbox. Such a transaction may
-// write nothing before the handlers write. If the process continues too late, the claim tokens cause its
-// writes to be rejected.
+// Claiming is the opening of a transaction that applies claimed rows of the inbox. A transaction for claimed rows may
+// write nothing before the handlers write. If the process continues too late, the claim tokens cause its writes to be
+// rejected.
 func Claiming() Opening {
 	return Opening{`%locked_until > %clock_timestamp() and m.outcome = 2%`, false, "semel_markers", "access exclusive"}
 }
@@ -51,7 +52,8 @@ var errBefore = fmt.Errorf("the process opened its transaction too late: %w", er
 // which the process sends together with COMMIT. If a process is frozen at a random moment on a busy server, the process
 // has usually sent its COMMIT already, and would run out of work before a freeze succeeds. Corner therefore locks the
 // table that the first statement of the transaction uses, freezes the process while its transaction waits for this
-// lock, and then releases the lock. So the frozen process cannot have sent anything after the answer to this statement.
+// lock, and then releases the lock. So the frozen process cannot have sent anything after the answer to the first
+// statement.
 func (a *Activity) Corner(ctx context.Context, p *Process, name string, opening Opening) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package processes runs the built binary as processes that a fault test freezes and kills. The package also asks
-// PostgreSQL for the open transactions of these processes.
+// PostgreSQL for the open transactions of the processes.
 package processes
 
 import (
@@ -56,7 +56,7 @@ type Command struct {
 type Process struct {
 	// PID is the process id.
 	PID int
-	// Status is the last state change of the process. Ended is true if the process ended with this change.
+	// Status is the last state change of the process. Ended is true if the process has ended.
 	Status syscall.WaitStatus
 	Ended  bool
 }

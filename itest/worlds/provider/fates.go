@@ -47,8 +47,8 @@ type Fates struct {
 	// PerMille is the number of calls in a thousand that have one of the common fates.
 	PerMille uint64
 	// Stubborn is the number of references in a million whose calls are all cut, until the caller queries the outcome
-	// or the window ends. For half of these references, the first call charges the payment. For half of all these
-	// references, the provider answers a query with "unknown".
+	// or the window ends. For half of the stubborn references, the first call charges the payment. For half of the
+	// stubborn references, the provider answers a query with "unknown".
 	Stubborn uint64
 }
 

@@ -29,7 +29,7 @@ type Entry struct {
 	At        time.Time `json:"at"`
 	Key       string    `json:"key,omitempty"`
 	Reference string    `json:"reference"`
-	// Fate is the fate of a call. Known is true if the call returned the earlier charge of its key.
+	// Fate is the provider's reaction to a call. Known is true if the call returned the earlier charge of its key.
 	Fate  Fate `json:"fate,omitempty"`
 	Known bool `json:"known,omitempty"`
 	// Status is the status of a call that was rejected because of its key.

@@ -1,7 +1,7 @@
 // Package provider is a payment provider for fault tests. The provider charges once for each Idempotency-Key, as long
 // as it remembers the key. The provider logs every call and every charge before it answers. Now and then the provider
-// fails in the ways in which real providers fail. A fault test compares its results with this log, which has every
-// charge, even if the caller never got the answer.
+// fails in the ways in which real providers fail. A fault test compares its results with the provider's log, which has
+// every charge, even if the caller never got the answer.
 //
 //	POST /charges  with a Payment and an Idempotency-Key (without a key each call charges)
 //	GET  /charges?reference=R  returns an Inquiry about the payment with this reference

@@ -49,7 +49,7 @@ func (s *Inlet) signal() {
 	}
 }
 
-// Settled reports whether a message was last acked, nacked or dead-lettered, and how often one of these happened.
+// Settled returns the last reaction to a message (ack, nack or dead letter), and the number of reactions.
 func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,8 +111,8 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	return record
 }
 
-// The length of a dead letter that every topic should accept. If a topic rejects this length, an operator must fix the
-// topic; a smaller dead letter would not help.
+// The length of a dead letter that every topic should accept. If a topic rejects a dead letter of the length smallest,
+// an operator must fix the topic; a smaller dead letter would not help.
 const smallest = 2 << 10
 
 // lengthOf returns the number of bytes in a record's key, value and headers.

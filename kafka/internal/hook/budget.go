@@ -27,8 +27,8 @@ type Budget struct {
 	// mu allows one decompression at a time. Two concurrent decompressions would use the same free memory. mu guards
 	// the fields below.
 	mu sync.Mutex
-	// The responses that the client is reading, by broker. The batches of these responses are decompressed, but the
-	// client does not yet count the records as buffered.
+	// The responses that the client is reading, by broker. The batches of a response in this map are decompressed, but
+	// the client does not yet count the records as buffered.
 	responses map[int32]decompressed
 	// The size of decompressed data whose broker is not known yet.
 	unattributed decompressed
@@ -52,7 +52,7 @@ type decompressed struct {
 // it; the client calls no hook for a dropped response.
 const readingTime = 10 * time.Second
 
-// ErrOverBudget is the error for a batch that does not fit into the budget now.
+// ErrOverBudget is the error for a batch that at present would exceed the memory limit.
 var ErrOverBudget = errors.New("no memory for this batch until earlier records are settled")
 
 // A divisor of the limit: most/shareReady bytes may be decompressed before the consumer asks for these bytes.
@@ -133,8 +133,8 @@ func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// Use sets the decompressor for batches within the budget. This decompressor itself refuses a batch that is
-// larger than Config.MaxBatch.
+// Use sets the decompressor for batches within the budget. The decompressor itself refuses a batch that is larger than
+// Config.MaxBatch.
 func (o *Budget) Use(d kgo.Decompressor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

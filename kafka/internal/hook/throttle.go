@@ -10,10 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A broker that refuses a partition answers immediately. After such an answer, the client asks again immediately,
-// unless the broker refused all requested partitions. So one refused partition beside idle partitions would cause
-// thousands of requests per second. Throttle therefore delays an immediate answer if the previous answers were also
-// immediate and without records.
+// A broker that refuses a partition answers immediately. After an answer that refuses a partition, the client asks
+// again immediately, unless the broker refused all requested partitions. So one refused partition beside idle
+// partitions would cause thousands of requests per second. Throttle therefore delays an immediate answer if the
+// previous answers were also immediate and without records.
 
 const (
 	// The number of immediate answers that are not delayed. A broker that has just handed a partition over answers

@@ -17,7 +17,7 @@ import (
 // after an update of Semel a message whose record is in progress would get another id.
 const purpose = "publish"
 
-// CloudEvents requires a source and a type. These constants are the values for a message without source or type.
+// CloudEvents requires a source and a type. The constants are the values for a message without source or type.
 const (
 	sourceOfNone = "semel"
 	typeOfNone   = "semel.message"

@@ -52,8 +52,8 @@ func keptOptions() []kept {
 	}
 }
 
-// Check returns an error if users set an option that package kafka sets itself. The error names the first such option.
-// To find out what the options change, Check creates a client that does not connect.
+// Check returns an error if users set an option that package kafka sets itself. The error names the first forbidden
+// option. To find out what the options change, Check creates a client that does not connect.
 func Check(options []kgo.Opt) error {
 	if len(options) == 0 {
 		return nil

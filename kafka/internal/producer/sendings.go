@@ -106,7 +106,7 @@ func (s *Sendings) forgetEnded() {
 	}
 }
 
-// Forget removes a sending. A call that returns the outcome calls Forget.
+// Forget removes a sending. A call of Publish that returns the outcome must call Forget.
 func (s *Sendings) Forget(which Publication, one *Sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type Beginning struct {
 	// Starts are the start offsets, indexed by partition. A partition outside of Starts did not exist at the
 	// first join, or Start did not apply to it.
 	Starts []int64
-	// Fresh is true if this source has just determined the beginning.
+	// Fresh is true if the present source has just determined the beginning.
 	Fresh bool
 }
 
@@ -76,7 +76,7 @@ type Store struct {
 	Positions source.PositionStore // nil if Source.Positions was not called
 }
 
-// Load returns the beginning with a given name. The result is false if the store has no such beginning.
+// Load returns the beginning with a given name. The result is false if the store has no beginning with this name.
 func (m Store) Load(ctx context.Context, name string) (Beginning, bool, error) {
 	if m.Positions == nil {
 		return Beginning{}, false, nil

@@ -7,9 +7,9 @@ import (
 )
 
 // The metadata of a committed offset consists of words. A word with startMark has the number of partitions to which
-// Start applied. A consumer with another store does not know about the first join; because of this word, such a
-// consumer reads all other partitions from their beginning. A word with keptMark means: for the topic with this id, the
-// store had the offset before the group had it.
+// Start applied. A consumer with another store does not know about the first join; because of this word, a consumer
+// with another store reads all other partitions from their beginning. A word with keptMark means: for the topic with
+// this id, the store had the offset before the group had it.
 const (
 	startMark = "semel-start/"
 	keptMark  = "semel-position/"

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// TopicKey is a hash of a topic's name and id. When the group first joins, the source stores the keys of all
-// existing topics. Start applies only to these topics. A topic that is created later, even while no process
-// runs, is read from its beginning.
+// TopicKey is a hash of a topic's name and id. When the group first joins, the source stores the keys of all existing
+// topics. Start applies only to the topics that existed at the first join. A topic that is created later, even while no
+// process runs, is read from its beginning.
 type TopicKey [16]byte
 
 // TopicKeyOf returns the key of a topic.

@@ -167,8 +167,8 @@ func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []da
 	return found, copied, err
 }
 
-// finish ends the move in one transaction. The transaction waits for other transactions that write markers, and then
-// blocks new transactions.
+// finish ends the move in one transaction. The transaction of finish waits for other transactions that write markers,
+// and then blocks new transactions.
 func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err

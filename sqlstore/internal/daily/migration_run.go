@@ -92,8 +92,8 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	}, first, m.Back)
 }
 
-// all returns the partitions from the first existing partition up to three days after today. Missing partitions are
-// created.
+// The method all returns the partitions from the first existing partition up to three days after today. Missing
+// partitions are created.
 func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 }
 
 // Dated returns the number of the consumer's table with daily partitions and the kind of its ids. The error is
-// sql.ErrNoRows if the consumer has no such table.
+// sql.ErrNoRows if the consumer has no table with daily partitions.
 func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
@@ -264,8 +264,8 @@ func kindOf(consumer, kind string) (identity.IDTime, error) {
 	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
-// NotDated returns an error if the consumer's markers are in a table with daily partitions, because this store
-// does not read that table.
+// NotDated returns an error if the consumer's markers are in a table with daily partitions, because the present store
+// does not read the table with daily partitions.
 func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
 	if s.Postgres == nil || s.Days != nil {
 		return nil

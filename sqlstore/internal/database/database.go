@@ -20,7 +20,8 @@ import (
 type Foreign interface {
 	// Admit returns an error if the table cannot contain markers of a given consumer, source and generation.
 	Admit(consumer, source string, generation int64) error
-	// Fit returns the id in the spelling of the table, or an error if the id does not fit the table.
+	// Fit returns the id as the table stores it (for example in lower case), or an error if the id does not fit the
+	// table.
 	Fit(source, id string) (string, error)
 	// Check returns an error if the definition of the table is not as required.
 	Check(ctx context.Context) error
@@ -36,8 +37,8 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use only Semel's own tables. If so, advice about Semel's tables is
-// valid for the errors of these statements.
+// MarksAlone reports whether the store's statements use only Semel's own tables. If the result is true, advice about
+// Semel's tables is valid for the errors of the store's statements.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
 // Scope is a consumer, source and generation. Semel's tables contain a number for each Scope.

@@ -15,7 +15,7 @@ import (
 
 // Dialect has the differences between databases, except the text of their SQL.
 type Dialect struct {
-	// Name is the name of the folder with the dialect's SQL. Errors also contain this name.
+	// Name is the name of the folder with the dialect's SQL. Errors also contain the name of the dialect.
 	Name  string
 	Files fs.FS
 	// fill sets the statements of the dialect in a store.
@@ -57,7 +57,7 @@ type Dialect struct {
 	// The function remedy returns advice for an operator about an error; empty if there is no advice.
 	remedy func(err error) string
 	// The function ownRemedy returns advice for an operator about an error of the store's own statements. For other
-	// statements this advice would be misleading.
+	// statements, the advice of ownRemedy would be misleading.
 	ownRemedy func(err error) string
 	// Ids are the allowed types of the id column in a user's table; empty means any type.
 	Ids []string

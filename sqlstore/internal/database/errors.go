@@ -76,7 +76,8 @@ func (e *Error) Error() string { return fmt.Sprintf("sqlstore: %s: %v", e.Doing,
 func (e *Error) Unwrap() error { return e.Err }
 
 // Blameless converts an error of the store's own statements to an *Error, so that the error does not count as an
-// attempt of a message. Such an error ends by itself after a while, or an operator can fix the cause.
+// attempt of a message. The cause of an error of the store's own statements ends by itself after a while, or an
+// operator can fix it.
 func (s *DB) Blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -117,10 +118,10 @@ func (e *UnknownError) Unwrap() error { return e.err }
 // IsOver reports whether an error means that the transaction had already ended.
 func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
-// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error.
-// After a change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts these
-// errors; the connections of open batches are then closed, so that the next attempt prepares the statement
-// again.
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error. After a
+// change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts errors of outdated
+// statements. After such an error, the connections of open batches are closed, so that the next attempt prepares the
+// statement again.
 func (s *DB) Classify(err error) store.Class {
 	err = readable(err)
 	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {

@@ -110,9 +110,9 @@ func (p *prepared) Of(statement string, n int) *sql.Stmt {
 
 // PrepareLists prepares the statements that write markers. The statements are prepared once, before a batch takes its
 // connection, because the pool may have only one connection. A statement that cannot be prepared yet, for example
-// because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a lock. After this
-// error, the caller should also return an error at once, because its own statements would wait just as long for the
-// lock.
+// because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a lock. If
+// PrepareLists returns an error, the caller should also return an error at once, because its own statements would wait
+// just as long for the lock.
 func (s *DB) PrepareLists(ctx context.Context) error {
 	p := &s.Prepared
 	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {

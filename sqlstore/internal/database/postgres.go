@@ -140,10 +140,10 @@ func stateExonerates(state string) bool {
 	return state[:2] == "58"
 }
 
-// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error. After such an error, PostgreSQL has
-// rolled back, and the connection is still usable. PostgresRefused ignores the code of the error, because a deferred
-// trigger can choose any code. PostgreSQL raises no ERROR after it has written the commit. An error of a pooler that
-// lost its server has no name of a routine.
+// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error. After an error that PostgreSQL
+// itself has raised at COMMIT, the transaction is rolled back, and the connection is still usable. PostgresRefused
+// ignores the code of the error, because a deferred trigger can choose any code. PostgreSQL raises no ERROR after it
+// has written the commit. An error of a pooler that lost its server has no name of a routine.
 func PostgresRefused(err error) bool {
 	return SQLState(err) != sqlstate.CompletionUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
 }
@@ -159,9 +159,9 @@ func postgresExonerates(err error) bool {
 	}
 }
 
-// The source files of PostgreSQL that raise a serialization failure or a deadlock. These errors happen only because of
-// another transaction. If a function raises the same code, or if a server only implements PostgreSQL's protocol, the
-// error names another file.
+// The source files of PostgreSQL that raise a serialization failure or a deadlock. Serialization failures and deadlocks
+// happen only because of another transaction. If a function raises the same code, or if a server only implements
+// PostgreSQL's protocol, the error names another file.
 var concludes = map[string]bool{
 	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
 	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
@@ -199,8 +199,8 @@ var postgresOwnRemedies = map[string]string{
 	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
 }
 
-// handle has functions of a driver's connection that database/sql does not have. These functions need no round trip. A
-// function that the driver does not have is nil.
+// handle has functions of a driver's connection that database/sql does not have. The functions of a handle need no
+// round trip. A function that the driver does not have is nil.
 type handle struct {
 	// Status returns the last transaction status that the server sent.
 	Status func() byte
@@ -244,8 +244,8 @@ func postgresHandle(conn any) handle {
 	return h
 }
 
-// These functions return the methods that lead to the inner connection. Each method name is a constant: with a
-// variable name, the linker would have to keep all methods of the program.
+// The functions byConn and byPgConn return the methods that lead to the inner connection. Each method name is a
+// constant: with a variable name, the linker would have to keep all methods of the program.
 func byConn(v reflect.Value) reflect.Value { return v.MethodByName("Conn") }
 
 func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }

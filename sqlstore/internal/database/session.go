@@ -73,7 +73,8 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 }
 
 // within calls the function do, and closes the connection if ctx ends before do returns. Use within for functions of
-// database/sql that take no context. With SQLite nothing is closed, because such functions never wait for a network.
+// database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait for a
+// network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
@@ -174,8 +175,8 @@ func (e *Session) RollbackTx(ctx context.Context) {
 	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
 }
 
-// KillTx ends the transaction. Any goroutine may call KillTx. No further statement of the transaction runs
-// after the current statement. Other transactions can begin to write after the database has rolled back.
+// KillTx ends the transaction. Any goroutine may call KillTx. After KillTx, no further statement of the transaction
+// runs. Other transactions can begin to write after the database has rolled back.
 func (e *Session) KillTx() {
 	e.Killed.Store(true)
 	e.cut()

@@ -231,9 +231,9 @@ func (f *openedFile) Check() error {
 // committed at once without a transaction; the hook also rolls back such a statement. A connection has one commit hook:
 // https://www.sqlite.org/c3ref/commit_hook.html
 //
-// This package imports no driver, so hookCommits finds the driver's method by name. The parameter of that
-// method is a function that returns a number; a number other than zero rejects the commit. hookCommits returns
-// false if the driver has no such method.
+// This package imports no driver, so hookCommits finds the driver's method by name. The parameter of the driver's
+// method is a function that returns a number; a number other than zero rejects the commit. hookCommits returns false if
+// the driver has no such method.
 func hookCommits(conn any, open func() bool) bool {
 	hook, of := commitHook(conn)
 	if of == nil {

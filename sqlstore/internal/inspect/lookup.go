@@ -1,5 +1,5 @@
-// Package inspect provides information for people and for metrics: the records of a message, rows that
-// contradict their markers, and the number of rows. Consumers do not use this information for decisions.
+// Package inspect provides information for people and for metrics: the records of a message, rows that contradict their
+// markers, and the number of rows. Consumers do not use the results of package inspect for decisions.
 package inspect
 
 import (
@@ -74,7 +74,7 @@ func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([
 
 // Caused returns the rows that a message caused, such as intents, ordered by number. Caused returns at most 1,000 rows,
 // with numbers above the parameter after. For consumers that send intents again (admin.Emitter), there is an index on
-// causes. Without this index, PostgreSQL reads all rows.
+// causes. Without an index on causes, PostgreSQL reads all rows.
 func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error) {
 	return inbox.Rows(ctx, s.db, store.RowFilter{After: after}, func(c *inbox.Conditions) { c.And("i.cause = ?", intents.Cause(by)) })
 }
@@ -96,8 +96,7 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 
 // Upkeep has the figures of a consumer that an operator should check. Counting stops at ten thousand.
 type Upkeep struct {
-	// Parked is the number of parked rows, without suppressed intents. Oldest is the age of the oldest of
-	// these rows.
+	// Parked is the number of parked rows, without suppressed intents. Oldest is the age of the oldest parked row.
 	Parked int64
 	Oldest time.Duration
 	// Stale is the number of claims whose lease ended a minute ago or earlier. Unknown is the number of rows

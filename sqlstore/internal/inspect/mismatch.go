@@ -57,8 +57,8 @@ type Looked struct {
 	Intents int64
 }
 
-// lateIntent is the longest time between the marker of a message and the writing of an intent. This time is longer than
-// the timeout of any handler.
+// lateIntent is the longest time between the marker of a message and the writing of an intent. The time lateIntent is
+// longer than the timeout of any handler.
 const lateIntent = time.Hour
 
 // Denials examines rows of all consumers, at most as many rows as the parameter most says, with numbers above the

@@ -122,8 +122,8 @@ func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claime
 }
 
 // refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer. A claim finds rows by a
-// separate column for the consumer. Everybody who can write to the table can change this column, but an encrypted
-// message is bound to its scope (consumer, source and generation).
+// separate column for the consumer. Everybody who can write to the table can change the column for the consumer, but an
+// encrypted message is bound to its scope (consumer, source and generation).
 func refuseForeign(db *database.DB, all []store.Claimed, consumer string) {
 	if db.Crypt.Cipher == nil {
 		return
@@ -223,7 +223,8 @@ func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]s
 	return kept, nil
 }
 
-// endIfOver ends a claim if its row is already finished according to the marker. In this case, the result over is true.
+// endIfOver ends a claim if its row is already finished according to the marker. The result over is true if the row is
+// already finished.
 func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool, err error) {
 	db, err = daily.OfRow(ctx, db, c.Number)
 	if err != nil {

@@ -35,7 +35,8 @@ func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Cl
 // trip.
 type sqliteClaims struct{}
 
-// claimable is a row that can be claimed now. The fields suspect and blocked have the same meaning as in store.Claimed.
+// claimable is a row that can be claimed now. The fields suspect and blocked have the same meaning as the fields of
+// store.Claimed.
 type claimable struct {
 	row     store.StoredRow
 	suspect bool

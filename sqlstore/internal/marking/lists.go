@@ -17,7 +17,8 @@ import (
 type Lists struct {
 	DB *database.DB
 	Tx *sql.Tx
-	// Own is true if Tx is a transaction of the store itself. In this case, Lists can use prepared statements.
+	// Own is true if Tx is a transaction of the store itself. In a transaction of the store, Lists can use prepared
+	// statements.
 	Own bool
 }
 
@@ -65,8 +66,8 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 
 var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel retention run as the owner of the tables, and read its output")
 
-// setAside writes markers whose ids belong to no daily partition. Such markers only record an outcome, because their
-// messages are not applied.
+// setAside writes markers whose ids belong to no daily partition. Markers outside of the daily partitions only record
+// an outcome, because their messages are not applied.
 func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {

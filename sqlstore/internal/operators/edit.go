@@ -114,7 +114,7 @@ func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
 }
 
 // ForgetEdits removes the records of edits whose rows were removed. Only SQLite needs ForgetEdits; PostgreSQL removes
-// these records together with the rows.
+// the records of edits together with the rows.
 func ForgetEdits(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.SQLite == nil {
 		return nil

@@ -77,8 +77,8 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	}
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
-		// A row that was written while the clock was ahead may wait too long, so the wait of such rows is shortened
-		// first.
+		// A row that was written while the clock was ahead may wait too long, so Skip first shortens the wait of the
+		// row.
 		if _, _, err := inbox.CutAhead(ctx, s.db, sqlform.JSON(database.NumbersSeen(some))); err != nil {
 			return of.none(s.db.Answer("skip", err))
 		}

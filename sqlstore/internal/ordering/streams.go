@@ -14,7 +14,7 @@ import (
 )
 
 // AllTaken returns an error unless the two parameters are equal. The parameter all is the number of streams that a
-// transaction has just inserted, or that existed already. The parameter taken is the number of these streams that the
+// transaction has just inserted, or that existed already. The parameter taken is the number of streams that the
 // transaction found afterwards. Drivers for other interfaces also use AllTaken.
 func AllTaken(taken, all int) error {
 	if taken == all {
