@@ -70,7 +70,7 @@ func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.
 	return d.refused, d.detail()
 }
 
-// again returns a copy of a nacked message for its next delivery.
+// The method again returns a copy of a nacked message for its next delivery.
 func (d *delivered) again() *delivered {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
@@ -89,8 +89,8 @@ func (d *delivered) detail() string {
 	return string(text)
 }
 
-// whole reports whether a line without a line end is complete. A complete line is a JSON object or array, so further
-// bytes cannot change its meaning.
+// The method whole reports whether a line without a line end is complete. A complete line is a JSON object or array, so
+// further bytes cannot change its meaning.
 func (c *decoder) whole(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false

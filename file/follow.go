@@ -84,7 +84,7 @@ type tail struct {
 	bytes []byte
 }
 
-// known reports whether the tail has the bytes before this offset.
+// The method known reports whether the tail has the bytes before this offset.
 func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
 
 // take reads the bytes before an offset, unless the tail has them.
@@ -95,13 +95,13 @@ func (t *tail) take(f *os.File, at int64) {
 	t.at, t.bytes = at, before(f, at)
 }
 
-// unchanged reports whether the file still has the bytes of the tail at the tail's offset.
+// The method unchanged reports whether the file still has the bytes of the tail at the tail's offset.
 func (t *tail) unchanged(f *os.File) bool {
 	now := before(f, t.at)
 	return now != nil && bytes.Equal(now, t.bytes)
 }
 
-// before reads the bytes before an offset; nil if the file does not have them.
+// The function before reads the bytes before an offset; nil if the file does not have them.
 func before(f *os.File, at int64) []byte {
 	b := make([]byte, min(checked, at))
 	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {

@@ -42,7 +42,7 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
+// The method bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
 // known in advance.
 func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
 

@@ -116,7 +116,7 @@ func (s *Source) saveNow(ctx context.Context) error {
 	return nil
 }
 
-// reached returns the current file, and the offset up to which all its lines are acked.
+// The method reached returns the current file, and the offset up to which all its lines are acked.
 func (s *Source) reached() (*generation, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// next returns a piece of data if one is available. If not, next requests a piece. A piece is valid until the following
-// call of next.
+// The method next returns a piece of data if one is available. If not, next requests a piece. A piece is valid until
+// the following call of next.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true

@@ -123,7 +123,7 @@ func (d *desk) close() {
 	}
 }
 
-// noticed fails unless there was exactly one notice, with the given words.
+// The method noticed fails unless there was exactly one notice, with the given words.
 func (d *desk) noticed(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {

@@ -57,8 +57,8 @@ func (s *scanner) space() []byte {
 // filled must be called after the caller has written n bytes into the slice that space returned.
 func (s *scanner) filled(n int) { s.to += n }
 
-// next returns the next line that has a line end. If the parameter final is true, the bytes after the last line end
-// also count as a line.
+// The method next returns the next line that has a line end. If the parameter final is true, the bytes after the last
+// line end also count as a line.
 func (s *scanner) next(final bool) (line, bool) {
 	for {
 		l, ok := s.raw(final)
@@ -108,7 +108,7 @@ func (s *scanner) rest() (line, bool) {
 	return l, !blank(l)
 }
 
-// cut returns the line that ends before buffer[end], and removes the line with its line end.
+// The method cut returns the line that ends before buffer[end], and removes the line with its line end.
 func (s *scanner) cut(end, lineEnd int) line {
 	text, start := s.buffer[s.from:end], s.at
 	s.from, s.searched = end+lineEnd, end+lineEnd
@@ -161,7 +161,7 @@ func (s *scanner) pass() {
 // mark is the UTF-8 byte-order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// unmarked removes the byte-order mark from the first line of a file.
+// The function unmarked removes the byte-order mark from the first line of a file.
 func unmarked(text []byte, start int64) []byte {
 	if start == 0 {
 		return bytes.TrimPrefix(text, mark)

@@ -116,7 +116,7 @@ func (s *Source) lookedIn() string {
 	return " in " + filepath.Dir(full)
 }
 
-// comes returns advice for an operator whose file does not exist.
+// The method comes returns advice for an operator whose file does not exist.
 func (s *Source) comes() string {
 	if s.options.Follow {
 		return "create it or correct the path"

@@ -66,7 +66,7 @@ func (t *tracker) settle(start int64) bool {
 	return true
 }
 
-// unsettled returns the number of lines that are delivered or nacked.
+// The method unsettled returns the number of lines that are delivered or nacked.
 func (t *tracker) unsettled() int { return len(t.open) - t.done }
 
 // position returns the offset up to which all delivered lines are acked.

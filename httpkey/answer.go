@@ -44,7 +44,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// kept decodes an answer that keep encoded.
+// The function kept decodes an answer that keep encoded.
 func kept(b []byte) (*answer, error) {
 	switch {
 	case len(b) == 0:
@@ -116,7 +116,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// filtered returns the answer with only the headers that keep would keep.
+// The method filtered returns the answer with only the headers that keep would keep.
 func (a *answer) filtered(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {

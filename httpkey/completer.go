@@ -35,7 +35,8 @@ const (
 	mostAfter       = time.Hour
 )
 
-// completes returns the store of requests, or nil if Completion is not set or the store cannot store requests.
+// The method completes returns the store of requests, or nil if Completion is not set or the store cannot store
+// requests.
 func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
@@ -44,7 +45,7 @@ func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	return notes
 }
 
-// fits returns an error for faults of Stepped and Completion, and sets the defaults.
+// The method fits returns an error for faults of Stepped and Completion, and sets the defaults.
 func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	if l.Stepped && l.FailOpen != "" {
 		err = errors.New("FailOpen and Stepped are both set; without the store, completed steps are unknown; remove one of them")
@@ -101,7 +102,7 @@ func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 const (
 	completeEvery = 15 * time.Second
 	// The constant lookMost is the number of keys that one call of the store reads. The constant passMost is the number
-	// of such calls in a pass. So the cost of a pass does not depend on the size of the table.
+	// of calls of the store in a pass. So the cost of a pass does not depend on the size of the table.
 	lookMost = 500
 	passMost = 20
 )

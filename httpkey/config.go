@@ -152,7 +152,7 @@ const (
 	defaultLeased = 256
 )
 
-// fits returns an error with all faults of the configuration, and sets the defaults.
+// The method fits returns an error with all faults of the configuration, and sets the defaults.
 func (c *Config) fits(leased bool) error {
 	c.Retries = cmp.Or(c.Retries, day)
 	c.Timeout = cmp.Or(c.Timeout, defaultTime)

@@ -4,8 +4,8 @@
 // # The guarantee
 //
 // New is transactional: key, effect and answer commit in one transaction of the store, and the client gets its answer
-// after the commit. After a crash, either key, effect and answer all exist, or none of them exists. The handler must
-// write its effect in the transaction that TxFrom returns.
+// after the commit. After a crash, either key, effect and answer all exist, or nothing exists. The handler must write
+// its effect in the transaction that TxFrom returns.
 //
 // NewLeased is leased: of all processes that share a store, only one at a time runs the handler for a key.
 // After an answer was kept, no process runs the handler again while the key exists. If a process dies between

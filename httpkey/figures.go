@@ -29,7 +29,7 @@ func (c *counts) add(o *Observation) {
 	c.of[o.ended()]++
 }
 
-// ended returns the code of the problem document or, without a problem document, the fate.
+// The method ended returns the code of the problem document or, without a problem document, the fate.
 func (o *Observation) ended() string {
 	if o.Code != "" {
 		return o.Code

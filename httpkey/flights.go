@@ -62,7 +62,7 @@ func (f *flights) count() int {
 	return len(f.byID)
 }
 
-// ended waits until no request is in progress. If ctx ends first, ended returns false.
+// The method ended waits until no request is in progress. If ctx ends first, ended returns false.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

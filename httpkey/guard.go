@@ -77,7 +77,7 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// beside answers requests whose method is not in Config.Methods.
+// The method beside answers requests whose method is not in Config.Methods.
 func (g *Guard) beside(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
 	if slices.Contains(g.config.Pass, r.Method) {
 		g.pass(w, r, next, began)
@@ -198,7 +198,7 @@ func (g *Guard) ride(f *flight, q *request) outcome {
 // replay returns the outcome of a request that gets a kept answer.
 func (g *Guard) replay(a *answer) outcome { return outcome{fate: Replayed, answer: a} }
 
-// stored returns the outcome of a request whose answer is in the store.
+// The method stored returns the outcome of a request whose answer is in the store.
 func (g *Guard) stored(b []byte) outcome {
 	a, err := kept(b)
 	switch {

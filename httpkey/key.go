@@ -42,7 +42,7 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	return key, nil
 }
 
-// quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
+// The function quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
 func quoted(text string) (string, error) {
 	var key strings.Builder
 	for i := 1; i < len(text); i++ {

@@ -152,7 +152,7 @@ func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	return b, err
 }
 
-// called returns the outcome of a request whose handler was called.
+// The method called returns the outcome of a request whose handler was called.
 func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	switch {
 	case errors.Is(err, store.ErrClaimLost):
@@ -166,7 +166,7 @@ func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	return r.outcome
 }
 
-// unprotected runs a handler while the store is down.
+// The method unprotected runs a handler while the store is down.
 func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next http.Handler, err error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, l.guard.config.Timeout)
 	defer cancel()

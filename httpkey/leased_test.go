@@ -160,8 +160,7 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 	}
 }
 
-// A rule can declare that an answer with an error had no effect. ReleaseKey is such a rule, and does not apply to a
-// panic.
+// A rule can declare that an answer with an error had no effect. The rule ReleaseKey does not apply to a panic.
 func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

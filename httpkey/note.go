@@ -58,7 +58,7 @@ func (r *reading) headers() http.Header {
 	return header
 }
 
-// noted decodes a stored request.
+// The function noted decodes a stored request.
 func noted(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
 		return nil, fmt.Errorf("the stored request has a format that this release cannot read, or was erased")

@@ -114,8 +114,8 @@ func (s *shares) caller(name string) *sharer {
 	return of
 }
 
-// leave removes a caller from inTurn if none of the caller's requests waits. If the caller has no units either, leave
-// also removes the caller from callers. The mutex is held.
+// leave removes a caller from inTurn if none of the caller's requests waits. If the caller also has no units, leave
+// removes the caller from callers. The mutex is held.
 func (s *shares) leave(of *sharer) {
 	if of.queue.Len() > 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// of returns a function that changes a request's account.
+// The function of returns a function that changes a request's account.
 func of(account string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Account", account) }
 }
@@ -40,8 +40,8 @@ func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// both returns two protected handlers, one for each kind of guard (transactional and leased). Both guards protect the
-// same handler and have the changed configuration.
+// The function both returns two protected handlers, one for each kind of guard (transactional and leased). Both guards
+// protect the same handler and have the changed configuration.
 func both(t *testing.T, c *crowd, change func(*httpkey.Config)) map[string]*shop {
 	quiet := func(to *httpkey.Config) {
 		to.Observe = nil

@@ -69,7 +69,7 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 // ErrStepFailed is the error of Step if an earlier attempt ended the step with semel.Permanent.
 var ErrStepFailed = errors.New("semel: the step has failed for good")
 
-// takes returns an error if the handler cannot begin a step with the given name.
+// The method takes returns an error if the handler cannot begin a step with the given name.
 func (s *steps) takes(name string) error {
 	if name == "" || len(name) > steplimit.Name || strings.Contains(name, "\x00") {
 		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, steplimit.Name)

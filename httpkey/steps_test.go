@@ -50,7 +50,7 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-// passes counts a point. If the process dies at this point, or died earlier, passes returns an error.
+// The method passes counts a point. If the process dies at this point, or died earlier, passes returns an error.
 func (p *process) passes() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -114,12 +114,12 @@ func (p *process) order(b *bank) http.HandlerFunc {
 	}
 }
 
-// stepped configures a guard with steps and Completion.
+// The function stepped configures a guard with steps and Completion.
 func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
 }
 
-// completed lets a new process finish abandoned requests, and returns the error of the process's Completer.
+// The method completed lets a new process finish abandoned requests, and returns the error of the process's Completer.
 func (s *shop) completed(t *testing.T) error {
 	t.Helper()
 	c, err := s.Completer(s.handler)

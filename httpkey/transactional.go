@@ -121,7 +121,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands returns the outcome of a request whose key already has a marker.
+// The method stands returns the outcome of a request whose key already has a marker.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
@@ -220,7 +220,7 @@ const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, but the handler answered with success; its writes were rolled back")
 
-// broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
+// The method broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	if tells, able := b.(store.TxStatus); able {
 		if by := tells.AbortCause(); by != nil { // after a lock timeout or a lost connection, a repeated request may succeed

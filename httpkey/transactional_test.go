@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// on makes the first call of one operation of a store fail.
+// The function on makes the first call of one operation of a store fail.
 func on(op string) memstore.Option {
 	failed := false
 	return memstore.Fail(func(asked string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reads returns a source for the test's topic. The test itself acks and nacks the deliveries of this source.
+// The method reads returns a source for the test's topic. The test itself acks and nacks the deliveries of this source.
 func (w *world) reads(change func(*Config)) *reader {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
@@ -27,7 +27,7 @@ func (w *world) reads(change func(*Config)) *reader {
 	return r
 }
 
-// dated publishes a message with a given time.
+// The method dated publishes a message with a given time.
 func (w *world) dated(partition int32, id string, at time.Time) {
 	w.t.Helper()
 	r := order(partition, id)

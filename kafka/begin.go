@@ -37,7 +37,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// given returns the lanes for which the map found has an offset, with the topic ids of the lanes.
+// The method given returns the lanes for which the map found has an offset, with the topic ids of the lanes.
 func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {

@@ -27,7 +27,7 @@ func (w *world) anew(partitions int32) {
 	w.producer = w.client()
 }
 
-// without fails if any of the given messages took effect.
+// The method without fails if any of the given messages took effect.
 func (w *world) without(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -37,7 +37,7 @@ func (w *world) without(ids ...string) {
 	}
 }
 
-// begun waits until the group has the offset at for partition 0.
+// The method begun waits until the group has the offset at for partition 0.
 func (w *world) begun(at int64) {
 	w.t.Helper()
 	w.until(time.Minute, "the group has begun", func() bool { return w.committed(0) == at })
@@ -151,7 +151,7 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
 
-// begins fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
+// The method begins fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
 func (r *reader) begins(c *kgo.Client, want int64) {
 	r.t.Helper()
 	stop := r.keepFetching(func(got []source.Delivery) {

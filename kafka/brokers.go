@@ -172,8 +172,8 @@ func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, 
 	return found, nil
 }
 
-// more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its last batch,
-// because compaction removes tombstones and control records of transactions.
+// The method more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its
+// last batch, because compaction removes tombstones and control records of transactions.
 func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
 	batches, err := b.firstBatches(ctx, r, b.config.ReadUncommitted)
 	return len(batches) > 0, err

@@ -59,8 +59,8 @@ func (c *commits) due(now time.Time) bool {
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// ended stores the result of a round. The result is true if a failure must be reported now, because possibly no caller
-// waits for a round.
+// The method ended stores the result of a round. The result is true if a failure must be reported now, because possibly
+// no caller waits for a round.
 func (c *commits) ended(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +157,8 @@ func (c *commits) commit(ctx context.Context) error {
 	return errs
 }
 
-// renewed returns the member's current identity. With NextGen, the member's epoch changes without a callback.
+// The method renewed returns the member's current identity. With NextGen, the member's epoch changes without a
+// callback.
 func (c *commits) renewed() *owner {
 	client := c.member.current()
 	if client == nil || !c.config.NextGen {
@@ -186,7 +187,7 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 	return request
 }
 
-// answered processes the group's response to a commit.
+// The method answered processes the group's response to a commit.
 func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
@@ -225,9 +226,9 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 // rebalance.
 const againAfter = 50 * time.Millisecond
 
-// last commits all acks before the source ends. The group refuses commits of a generation that has just ended. If the
-// group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for lastCommit and for
-// half of the remaining time. The other half of the time is for leaving the group.
+// The method last commits all acks before the source ends. The group refuses commits of a generation that has just
+// ended. If the group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for
+// lastCommit and for half of the remaining time. The other half of the time is for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {

@@ -142,7 +142,7 @@ func (w *wire) thaw() {
 	}
 }
 
-// cut closes every connection and prevents new connections.
+// The method cut closes every connection and prevents new connections.
 func (w *wire) cut() {
 	w.mu.Lock()
 	ends := w.ends

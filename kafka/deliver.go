@@ -202,7 +202,8 @@ func (d *deliveries) acknowledge(r *record, sum *sums) {
 	d.intake.refill(r.lane)
 }
 
-// uncommitted adds an ack to the slice left if the lane's confirmed offset has not reached the lane's target.
+// The method uncommitted adds an ack to the slice left if the lane's confirmed offset has not reached the lane's
+// target.
 func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.with(func([]*lane) {
 		for i := range all {

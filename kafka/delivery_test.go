@@ -18,7 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// dies starts a process, kills the process when a batch passes a point, and waits for the end of the process.
+// The method dies starts a process, kills the process when a batch passes a point, and waits for the end of the
+// process.
 func (w *world) dies(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)

@@ -71,7 +71,7 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
+// The method named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
 // topic for dead letters.
 func (t *topics) named() []string {
 	if t.config.DeadLetters == "" {

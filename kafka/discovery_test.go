@@ -68,7 +68,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 	})
 }
 
-// looks starts a consumer process, and waits until the process has read all records.
+// The method looks starts a consumer process, and waits until the process has read all records.
 func (w *world) looks() (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, "a")
@@ -91,7 +91,7 @@ func (w *world) answerMetadata(topics ...kmsg.MetadataResponseTopic) {
 	})
 }
 
-// sets changes settings of a topic, given as pairs of name and value.
+// The method sets changes settings of a topic, given as pairs of name and value.
 func (w *world) sets(topic string, pairs ...string) {
 	w.t.Helper()
 	var changes []kadm.AlterConfig

@@ -74,8 +74,8 @@ func (f *faultList) topicDeleted(topic string, why error) {
 	}
 }
 
-// failed handles the error of a fetch of a partition. The parameter l is nil if this process has no lane for the
-// partition. The caller holds lanes.mu.
+// The method failed handles the error of a fetch of a partition. The parameter l is nil if this process has no lane for
+// the partition. The caller holds lanes.mu.
 func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
@@ -264,7 +264,8 @@ func (c *commits) skipping() map[topicPartition]int64 {
 	return all
 }
 
-// skipped updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay stopped.
+// The method skipped updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
+// stopped.
 func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
 		c.lanes.living(p, func(l *lane) {

@@ -215,8 +215,8 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 	}
 }
 
-// passed deletes unread records of a partition: the consumer is at offset 10, and the 20 records after this offset are
-// deleted.
+// The method passed deletes unread records of a partition: the consumer is at offset 10, and the 20 records after this
+// offset are deleted.
 func (w *world) passed() {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -225,7 +225,7 @@ func (w *world) passed() {
 	must(w.t, w.cluster.DeleteRecords(theTopic, 0, 30))
 }
 
-// logged starts a process and returns the log of its source and its consumer.
+// The method logged starts a process and returns the log of its source and its consumer.
 func (w *world) logged(change func(*Config)) *lockedBuffer {
 	w.t.Helper()
 	text := &lockedBuffer{}

@@ -55,7 +55,7 @@ func ownerOf(member *kgo.Client) owner {
 	return owner{id, generation}
 }
 
-// assigned is called at the beginning of every generation, with the new partitions.
+// The method assigned is called at the beginning of every generation, with the new partitions.
 func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
@@ -80,8 +80,8 @@ func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
-// revoked is called with the partitions that the group revokes. The group assigns revoked partitions to other members
-// after the callback returns.
+// The method revoked is called with the partitions that the group revokes. The group assigns revoked partitions to
+// other members after the callback returns.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
@@ -221,14 +221,14 @@ func (m *member) retire() *kgo.Client {
 	return client
 }
 
-// replaced allows the next member to join.
+// The method replaced allows the next member to join.
 func (m *member) replaced() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.replacing = false
 }
 
-// assigned stores whether the member has received its assignment.
+// The method assigned stores whether the member has received its assignment.
 func (m *member) assigned(told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,8 +297,8 @@ type delay struct {
 	until time.Time
 }
 
-// over returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again, because the next
-// member is also an attempt to fix the other reasons.
+// The method over returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again,
+// because the next member is also an attempt to fix the other reasons.
 func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {

@@ -91,7 +91,7 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	g.leave()
 }
 
-// held reports whether an assignment waits for the gate or has closed the gate.
+// The method held reports whether an assignment waits for the gate or has closed the gate.
 func (g *gate) held() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

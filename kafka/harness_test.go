@@ -72,7 +72,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// says fails unless a text contains all given parts.
+// The function says fails unless a text contains all given parts.
 func says(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -256,7 +256,7 @@ func (l *lane) giveBack(r *record, at time.Time) {
 	l.back = append(l.back, r)
 }
 
-// blocked reports whether the lane must not deliver records now.
+// The method blocked reports whether the lane must not deliver records now.
 func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
 // oldest returns the delivery time of the oldest delivery that is not acked.
@@ -282,7 +282,7 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// left returns the report of a stopped lane: the number of records that are left, and the reason.
+// The method left returns the report of a stopped lane: the number of records that are left, and the reason.
 func (l *lane) left(why error) semel.Unfinished {
 	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }
@@ -301,8 +301,8 @@ func (l *lane) heldUp(uncommitted bool) bool {
 	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
 }
 
-// reached returns the offset after the last record that was delivered or that contains no message. The result
-// is -1 before the first record.
+// The method reached returns the offset after the last record that was delivered or that contains no message. The
+// result is -1 before the first record.
 func (l *lane) reached() int64 {
 	if len(l.ready) == 0 {
 		return max(l.next, l.delivered)

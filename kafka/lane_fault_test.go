@@ -97,7 +97,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
+// The method stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
 // error of Fetch.
 func (r *reader) stands() string {
 	r.t.Helper()
@@ -118,7 +118,7 @@ func (r *reader) stands() string {
 	return ""
 }
 
-// asked counts the fetches of partition 0 at an offset.
+// The method asked counts the fetches of partition 0 at an offset.
 func (w *world) asked(at int64) *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true, TopLevel: true, When: func(request kmsg.Request) bool {
@@ -140,7 +140,7 @@ func (p *process) lane(partition int32) source.Lane {
 	return p.source.lanes.all()[i].id
 }
 
-// paused fails unless the client has paused exactly the given partitions.
+// The method paused fails unless the client has paused exactly the given partitions.
 func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
 	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {

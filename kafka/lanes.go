@@ -40,7 +40,8 @@ func newLanes(c *Config, o *hook.Budget, m *member) *lanes {
 	return &lanes{config: c, budget: o, member: m, byPartition: map[topicPartition]*lane{}, changed: make(chan struct{}, 1)}
 }
 
-// each iterates over all lanes, including lost lanes that are not forgotten yet. The iteration holds the lock.
+// The method each iterates over all lanes, including lost lanes that are not forgotten yet. The iteration holds the
+// lock.
 func (ls *lanes) each(yield func(*lane) bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -151,7 +152,7 @@ func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]in
 	return found, lost, true
 }
 
-// all returns all lanes, including lost lanes that are not forgotten yet.
+// The method all returns all lanes, including lost lanes that are not forgotten yet.
 func (ls *lanes) all() []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -165,13 +166,13 @@ func (ls *lanes) any() bool {
 	return len(ls.order) > 0
 }
 
-// has reports whether this process has a lane for a partition that is not gone.
+// The method has reports whether this process has a lane for a partition that is not gone.
 func (ls *lanes) has(p topicPartition) (lives bool) {
 	ls.living(p, func(*lane) { lives = true })
 	return lives
 }
 
-// given returns the number of lanes that were ever assigned to this source.
+// The method given returns the number of lanes that were ever assigned to this source.
 func (ls *lanes) given() uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -80,8 +80,8 @@ func guardedFields(files []*ast.File) map[string][]string {
 	return all
 }
 
-// reached returns the places at which a function accesses guarded fields of another type, or a lock that does not
-// belong to the function's receiver.
+// The function reached returns the places at which a function accesses guarded fields of another type, or a lock that
+// does not belong to the function's receiver.
 func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -101,7 +101,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// receives reports whether name is the receiver of a method.
+// The function receives reports whether name is the receiver of a method.
 func receives(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

@@ -107,7 +107,8 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// moved searches the reader's notes for the lane with the notification what, and returns this lane and the other lane.
+// The method moved searches the reader's notes for the lane with the notification what, and returns this lane and the
+// other lane.
 func (r *reader) moved(what string) (moved, kept string) {
 	for _, s := range r.notes() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {

@@ -99,7 +99,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 	})
 }
 
-// offered counts the requests to commit offsets.
+// The method offered counts the requests to commit offsets.
 func (w *world) offered() *atomic.Int64 {
 	var n atomic.Int64
 	w.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {

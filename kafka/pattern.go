@@ -125,7 +125,7 @@ func (t *topics) askPattern(ctx context.Context) error {
 	return nil
 }
 
-// there returns all topics of the cluster at the time of the last join.
+// The method there returns all topics of the cluster at the time of the last join.
 func (t *topics) there() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,8 +180,8 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	return client, added, nil
 }
 
-// awaited allows the next join if the join waits for a topic and the search has found a topic. The caller holds
-// topics.mu.
+// The method awaited allows the next join if the join waits for a topic and the search has found a topic. The caller
+// holds topics.mu.
 func (t *topics) awaited(found listing) {
 	switch {
 	case len(found.topics) == 0:
@@ -213,7 +213,7 @@ func (t *topics) compare(found listing) {
 	t.search.missing = missing
 }
 
-// none reports whether the last join found no topic, and no topic was found after the join.
+// The method none reports whether the last join found no topic, and no topic was found after the join.
 func (t *topics) none() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -256,15 +256,15 @@ func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	return names
 }
 
-// unshared returns the added topics that the group has not assigned yet, with their number of partitions. The result
-// unsure is true if the last search did not find a topic that is read.
+// The method unshared returns the added topics that the group has not assigned yet, with their number of partitions.
+// The result unsure is true if the last search did not find a topic that is read.
 func (t *topics) unshared() (topics map[string]int, unsure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
 }
 
-// shared removes a topic from unshared, because the group has assigned it.
+// The method shared removes a topic from unshared, because the group has assigned it.
 func (t *topics) shared(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -308,8 +308,8 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	return !unsure, nil
 }
 
-// shared reports whether each partition of a topic is assigned, and whether this member has lanes for all its
-// own partitions.
+// The method shared reports whether each partition of a topic is assigned, and whether this member has lanes for all
+// its own partitions.
 func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	read := kadm.TopicsSet{}
 	for member, has := range given {

@@ -44,7 +44,7 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until the messages with the given ids have taken effect.
+// The method applied waits until the messages with the given ids have taken effect.
 func (w *world) applied(within time.Duration, ids ...string) {
 	w.t.Helper()
 	w.until(within, strings.Join(ids, ", ")+" took effect", func() bool {

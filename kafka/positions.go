@@ -83,9 +83,9 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	return k.kept(which, to, before)
 }
 
-// kept records in the lanes which positions the store has now. If the store had a lower position for a partition than
-// this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because all lanes of this
-// process may be ahead of the store.
+// The method kept records in the lanes which positions the store has now. If the store had a lower position for a
+// partition than this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because
+// all lanes of this process may be ahead of the store.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -230,7 +230,7 @@ type comparison struct {
 	metadata string
 }
 
-// lost reports whether the store has lost a position.
+// The method lost reports whether the store has lost a position.
 func (c comparison) lost() bool { return c.marked && c.store < c.group }
 
 // groupOffsets returns the group's offsets of partitions, with the ids of their topics.

@@ -21,7 +21,7 @@ func (w *world) position(partition int32) string {
 	return stored.PartitionName(theGroup, topicPartition{theTopic, partition}.lane(), w.cluster.TopicInfo(theTopic).TopicID)
 }
 
-// stands returns the position that the store has for a partition.
+// The method stands returns the position that the store has for a partition.
 func (w *world) stands(partition int32) int64 {
 	w.t.Helper()
 	all, err := w.store.Offsets(context.Background(), "billing", []string{w.position(partition)})
@@ -51,8 +51,8 @@ func (w *world) restore(partition int32, at int64) {
 	must(w.t, w.store.SavePosition(context.Background(), "billing", w.position(partition), source.Position{Offset: at}))
 }
 
-// refuses waits until a process ends because the store is behind the group, and checks that the error contains the
-// given texts.
+// The method refuses waits until a process ends because the store is behind the group, and checks that the error
+// contains the given texts.
 func (p *process) refuses(t *testing.T, says ...string) {
 	t.Helper()
 	err := p.ends(t)

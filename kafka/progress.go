@@ -38,7 +38,7 @@ func (p *progress) states() []LaneState {
 	return states
 }
 
-// ended stores the final state of a lane for the next report. The caller holds lanes.mu.
+// The method ended stores the final state of a lane for the next report. The caller holds lanes.mu.
 func (p *progress) ended(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +154,8 @@ type lanePosition struct {
 	unread  int64
 }
 
-// remains returns the lanes that have not reached their stable end, and the records that cannot be delivered. The
-// result idle is false if a nacked message waits, or if a lane is handed over.
+// The method remains returns the lanes that have not reached their stable end, and the records that cannot be
+// delivered. The result idle is false if a nacked message waits, or if a lane is handed over.
 func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
@@ -264,8 +264,8 @@ func (s *Source) askStalled(ctx context.Context) {
 	}
 }
 
-// refused stores the reason why the brokers refuse to read a lane. The parameter why is nil if the brokers would send
-// the lane's records.
+// The method refused stores the reason why the brokers refuse to read a lane. The parameter why is nil if the brokers
+// would send the lane's records.
 func (p *progress) refused(r lanePosition, why error) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		switch {
@@ -278,7 +278,7 @@ func (p *progress) refused(r lanePosition, why error) {
 	})
 }
 
-// stalled returns the lanes that have made no progress for stalledAfter.
+// The method stalled returns the lanes that have made no progress for stalledAfter.
 func (p *progress) stalled(now time.Time) []lanePosition {
 	var all []lanePosition
 	for l := range p.lanes.each {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unjoined returns a source whose Fetch was not called yet.
+// The function unjoined returns a source whose Fetch was not called yet.
 func unjoined(t testing.TB, change func(*Config)) *Source {
 	t.Helper()
 	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})

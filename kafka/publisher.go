@@ -60,7 +60,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-// validate returns all faults of a configuration. The defaults must be set before.
+// validate returns all faults of a configuration. The caller must have set the defaults.
 func (c PublisherConfig) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -74,7 +74,7 @@ func (c PublisherConfig) validate() error {
 	return errors.Join(p...)
 }
 
-// all returns the topics to which messages may be published.
+// The method all returns the topics to which messages may be published.
 func (c PublisherConfig) all() []string {
 	all := slices.Clone(c.Topics)
 	if c.Topic != "" && !slices.Contains(all, c.Topic) {
@@ -280,8 +280,8 @@ func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string
 	return p.unconfirmed(ctx, s, topic)
 }
 
-// refused returns a text for operators: why brokers rejected a record, and what to do. The result is empty if another
-// attempt may succeed.
+// The function refused returns a text for operators: why brokers rejected a record, and what to do. The result is empty
+// if another attempt may succeed.
 func refused(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -301,7 +301,7 @@ func refused(err error) string {
 	return ""
 }
 
-// unconfirmed returns the error for a record that no broker has confirmed.
+// The method unconfirmed returns the error for a record that no broker has confirmed.
 func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic string) error {
 	err := context.Cause(ctx)
 	// If the call and its record were cancelled together, the error says that the call ended.

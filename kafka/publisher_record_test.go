@@ -23,7 +23,7 @@ func text(headers []kgo.RecordHeader) []string {
 	return all
 }
 
-// made returns the record that a publisher makes of a message.
+// The function made returns the record that a publisher makes of a message.
 func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
 	t.Helper()
 	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}

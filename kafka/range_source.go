@@ -244,7 +244,7 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	return errs
 }
 
-// unchanged returns an error if a topic was deleted and created again since the first Fetch.
+// The method unchanged returns an error if a topic was deleted and created again since the first Fetch.
 func (s *rangeSource) unchanged(ctx context.Context) error {
 	was := map[string][16]byte{}
 	for _, l := range s.order {

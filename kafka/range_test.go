@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ranged returns a Range for the brokers of a configuration.
+// The function ranged returns a Range for the brokers of a configuration.
 func ranged(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
@@ -26,7 +26,7 @@ func ranged(t testing.TB, c Config) *Range {
 	return r
 }
 
-// opened returns the source that reads the given lanes of a Range.
+// The function opened returns the source that reads the given lanes of a Range.
 func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	t.Helper()
 	s, err := r.Source(lanes)
@@ -34,7 +34,7 @@ func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	return s
 }
 
-// whole returns a source that reads all existing records.
+// The function whole returns a source that reads all existing records.
 func whole(t testing.TB, config Config) source.Source {
 	t.Helper()
 	r := ranged(t, config)

@@ -106,8 +106,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.unchanged(ctx)
 }
 
-// unchanged returns an error if the topic was deleted and created again after the first request. After such a change,
-// the end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
+// The method unchanged returns an error if the topic was deleted and created again after the first request. After such
+// a change, the end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -159,7 +159,7 @@ func (r *reader) take(n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until Fetch returns an error, and returns the error.
+// The method fails fetches until Fetch returns an error, and returns the error.
 func (r *reader) fails() error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -173,7 +173,7 @@ func (r *reader) fails() error {
 	return nil
 }
 
-// none fails the test if a delivery arrives within the time d.
+// The method none fails the test if a delivery arrives within the time d.
 func (r *reader) none(d time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), d)

@@ -175,7 +175,8 @@ func standing(p PartitionPosition) Standing {
 	return Ahead
 }
 
-// began returns the stored offset at which the group began a partition; laneoffset.None if this offset is unknown.
+// The method began returns the stored offset at which the group began a partition; laneoffset.None if this offset is
+// unknown.
 func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {

@@ -248,7 +248,8 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	return starts, len(known) > 0, err
 }
 
-// marked returns the number of partitions to which Start applied, from the metadata of the group's offsets.
+// The function marked returns the number of partitions to which Start applied, from the metadata of the group's
+// offsets.
 func marked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {

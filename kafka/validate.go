@@ -64,14 +64,14 @@ func setDefault[T comparable](p *T, d T) {
 // problems collects the faults of a configuration.
 type problems []error
 
-// when adds a problem if the parameter wrong is true.
+// The method when adds a problem if the parameter wrong is true.
 func (p *problems) when(wrong bool, format string, values ...any) {
 	if wrong {
 		*p = append(*p, fmt.Errorf("kafka: "+format, values...))
 	}
 }
 
-// validate returns all faults of a configuration. The defaults must be set before.
+// validate returns all faults of a configuration. The caller must have set the defaults.
 func (c Config) validate() error {
 	var p problems
 	p.brokers(c.Brokers)

@@ -122,7 +122,7 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// numbered returns the ids from first to last.
+// The function numbered returns the ids from first to last.
 func numbered(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
@@ -205,7 +205,7 @@ func (p *process) leave() error {
 	return err
 }
 
-// settled starts a process, and waits until the offsets of all records are committed.
+// The method settled starts a process, and waits until the offsets of all records are committed.
 func (w *world) settled(kafka func(*Config)) *process {
 	w.t.Helper()
 	p := w.start(count, kafka, nil)
@@ -213,13 +213,13 @@ func (w *world) settled(kafka func(*Config)) *process {
 	return p
 }
 
-// runs starts a process, waits until the offsets of all records are committed, and ends the process.
+// The method runs starts a process, waits until the offsets of all records are committed, and ends the process.
 func (w *world) runs(kafka func(*Config)) {
 	w.t.Helper()
 	must(w.t, w.settled(kafka).leave())
 }
 
-// first returns a copy of the process's first lane.
+// The method first returns a copy of the process's first lane.
 func (p *process) first() (l lane) {
 	p.source.lanes.with(func(all []*lane) {
 		if len(all) > 0 {
@@ -315,7 +315,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// committed returns the group's offset of a partition; -1 if the group has no offset.
+// The method committed returns the group's offset of a partition; -1 if the group has no offset.
 func (w *world) committed(partition int32) int64 {
 	info := w.cluster.GroupInfo(theGroup)
 	if info == nil {
@@ -332,7 +332,7 @@ func (w *world) end(partition int32) int64 {
 	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
 }
 
-// settles waits until the group's offsets are at the ends of all partitions.
+// The method settles waits until the group's offsets are at the ends of all partitions.
 func (w *world) settles(within time.Duration) {
 	w.t.Helper()
 	rested := time.Now()
@@ -371,7 +371,7 @@ func (w *world) bury() {
 	}
 }
 
-// until waits until the function true returns true, and fails after the time within.
+// The method until waits until the function true returns true, and fails after the time within.
 func (w *world) until(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)

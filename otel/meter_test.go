@@ -171,7 +171,7 @@ func ofTheBinary(name string) bool {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `(semel_\\w+)` \\| (\\w+) \\| ([^|]*) \\|")
 
-// documented returns the kind and the labels of each metric in docs/reference/metrics.md.
+// The function documented returns the kind and the labels of each metric in docs/reference/metrics.md.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")

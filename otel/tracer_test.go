@@ -26,7 +26,7 @@ import (
 // A text in every field of a message. The text must not appear in any span or metric.
 const secret = "s3cr3t"
 
-// traced returns a message with the trace context of its producer.
+// The function traced returns a message with the trace context of its producer.
 func traced(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte(`{"` + secret + `":1}`), Key: []byte(secret), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{
 		{Name: "id", Value: fmt.Appendf(nil, "%s-%d", secret, n)}, {Name: secret, Value: []byte(secret)},

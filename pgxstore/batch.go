@@ -127,7 +127,7 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 	return b.refused(culprit, err)
 }
 
-// refused returns the result of a batch that was not committed because of err.
+// The method refused returns the result of a batch that was not committed because of err.
 func (b *batch) refused(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
@@ -179,7 +179,7 @@ func (b *batch) end() {
 	b.conn.Release()
 }
 
-// cut closes the connection, so that the server ends the transaction.
+// The method cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
 // cutAnd closes the connection like cut, and then calls the function do. If the connection was closed or released

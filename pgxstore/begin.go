@@ -73,8 +73,8 @@ func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark,
 // errGuess means that the insert without checks failed because some markers exist already.
 var errGuess = errors.New("not all marks are new")
 
-// opened makes one attempt of open. If guess is true, the markers are inserted without a check of each marker. If the
-// error is errGuess, nothing was written.
+// The method opened makes one attempt of open. If guess is true, the markers are inserted without a check of each
+// marker. If the error is errGuess, nothing was written.
 func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	return answers, nil
 }
 
-// works returns the statement that checks whether the batch may use its generation, and that locks the
+// The method works returns the statement that checks whether the batch may use its generation, and that locks the
 // generation until the end of the batch. The statement is sent in the round trip that begins the batch.
 func (s *Store) works(w generations.Working) []*request {
 	if w.In == 0 {

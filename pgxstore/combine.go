@@ -99,8 +99,8 @@ func unfit(i int, v store.Verdict) store.Result {
 	return r
 }
 
-// joined appends the results of a batch with a single message (the parameter one) to the results of a common batch (the
-// parameter all). The message gets the index i.
+// The function joined appends the results of a batch with a single message (the parameter one) to the results of a
+// common batch (the parameter all). The message gets the index i.
 func joined(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)

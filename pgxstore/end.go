@@ -24,9 +24,9 @@ type charged struct {
 	mark int
 }
 
-// meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for example
-// because of a missing privilege or a trigger, the error counts as a fault of the store, so that an operator can fix
-// the cause and no message is parked.
+// The method meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for
+// example because of a missing privilege or a trigger, the error counts as a fault of the store, so that an operator
+// can fix the cause and no message is parked.
 func (c charged) meant(s *Store, err error) error {
 	switch {
 	case c.kept != "" && code(err) == sqlstate.Unmet:
@@ -100,8 +100,8 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	return statements, store.NoCulprit, nil
 }
 
-// ours returns a statement about the store's own tables. If the statement fails, the failure does not count as an
-// attempt of a message.
+// The method ours returns a statement about the store's own tables. If the statement fails, the failure does not count
+// as an attempt of a message.
 func (b *batch) ours(q *request) charged {
 	q.own = !b.store.adopted // code without Semel may also use the user's own table
 	return charged{q, store.NoCulprit}
@@ -144,8 +144,8 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 	return requests, nil
 }
 
-// written returns a statement that must write one row of one of Semel's tables. The server itself checks that one row
-// was written, because COMMIT is sent together with the statement.
+// The method written returns a statement that must write one row of one of Semel's tables. The server itself checks
+// that one row was written, because COMMIT is sent together with the statement.
 func (b *batch) written(table, text string, args []any) *request {
 	return &request{sql: b.one(text), args: args, text: text, kept: table}
 }

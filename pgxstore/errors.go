@@ -89,8 +89,8 @@ func (s *Store) Classify(err error) (class store.Class) {
 	return s.inner.Classify(err)
 }
 
-// outdated reports whether the server rejected a prepared statement because it was deallocated or its table
-// was changed.
+// The function outdated reports whether the server rejected a prepared statement because it was deallocated or its
+// table was changed.
 func outdated(err error) bool {
 	server := serverError(err)
 	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")

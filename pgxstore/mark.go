@@ -55,8 +55,8 @@ type markerKey struct {
 	id    string
 }
 
-// written reads which markers were written. If several markers are equal, only the first was written. Usually all
-// markers were written, so that the keys need not be compared.
+// The method written reads which markers were written. If several markers are equal, only the first was written.
+// Usually all markers were written, so that the keys need not be compared.
 func (m *marking) written(rows pgx.Rows) error {
 	var scopes []int64
 	var ends []int
@@ -103,7 +103,7 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	return scope, bytes, err
 }
 
-// seen returns the indexes of the markers that were not written because they existed already.
+// The method seen returns the indexes of the markers that were not written because they existed already.
 func (m *marking) seen() []int {
 	var seen []int
 	for i := range m.verdicts {
@@ -123,11 +123,11 @@ func (m *marking) fresh() []bool {
 	return fresh
 }
 
-// claims reports whether the marker with the index i belongs to a claimed row.
+// The method claims reports whether the marker with the index i belongs to a claimed row.
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// asked returns the claims, with the indexes of their markers. asked sets the verdict of each claim to store.ClaimLost;
-// later, the method stand corrects the verdicts of the valid claims.
+// The method asked returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
+// store.ClaimLost; later, the method stand corrects the verdicts of the valid claims.
 func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {

@@ -217,7 +217,7 @@ func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// next waits for the next notification.
+// The function next waits for the next notification.
 func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

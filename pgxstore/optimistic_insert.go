@@ -40,7 +40,7 @@ func (g *guesses) likely(scope int64) bool {
 	return known != nil && known.run >= known.takes
 }
 
-// new records a batch with only new messages.
+// The method new records a batch with only new messages.
 func (g *guesses) new(scope int64) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -51,8 +51,8 @@ func (g *guesses) new(scope int64) {
 	}
 }
 
-// seen records a batch with a message that was not new. The parameter guessed is true if a guess failed because of this
-// message.
+// The method seen records a batch with a message that was not new. The parameter guessed is true if a guess failed
+// because of this message.
 func (g *guesses) seen(scope int64, guessed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -90,8 +90,8 @@ func (s *Store) learn(m *marking, seen int) {
 	}
 }
 
-// counted reads the number of markers that were written. If not all markers were written, a trigger or a rule prevents
-// the writes, and the batch begins again with checks.
+// The method counted reads the number of markers that were written. If not all markers were written, a trigger or a
+// rule prevents the writes, and the batch begins again with checks.
 func (m *marking) counted(rows pgx.Rows) error {
 	for rows.Next() {
 		var n *int64

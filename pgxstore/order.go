@@ -114,7 +114,7 @@ func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sum
 	return versions, sums
 }
 
-// taken reads the last versions of the streams in a batch.
+// The method taken reads the last versions of the streams in a batch.
 func (b *batch) taken(rows pgx.Rows) error {
 	all := b.streams.All()
 	for rows.Next() {

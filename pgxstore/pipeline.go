@@ -77,7 +77,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	return failed, err
 }
 
-// answers reads the answers in order. The result failed is the index of the request that failed.
+// The method answers reads the answers in order. The result failed is the index of the request that failed.
 func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
 	for i, r := range requests {
 		if i%slice == 0 {
@@ -129,7 +129,7 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	return r.read(rows)
 }
 
-// calls reports whether a callback of a handler reads the rows of the answer.
+// The method calls reports whether a callback of a handler reads the rows of the answer.
 func (r *request) calls() bool { return r.read != nil && r.limited }
 
 // awaited contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
@@ -186,7 +186,7 @@ func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// next sets the time limit for the next answers. A long slice gets only the limit of the shortest slice, or
+// The method next sets the time limit for the next answers. A long slice gets only the limit of the shortest slice, or
 // leastAllowance, because its statements were fast before. So a dead connection is noticed early. A working connection
 // is considered dead only if statements become thousands of times slower.
 func (w *wait) next(requests []*request) {

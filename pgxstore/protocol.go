@@ -108,11 +108,11 @@ func newLink(conn *pgx.Conn) *link {
 // The smallest limit for the number of prepared statements on a connection.
 const leastKnown = 64
 
-// named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
+// The method named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
 // work.
 func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 
-// described reports whether the server is asked for the types of arguments.
+// The method described reports whether the server is asked for the types of arguments.
 func (l *link) described() bool {
 	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
 }

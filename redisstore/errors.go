@@ -50,7 +50,7 @@ var remedies = map[string]string{
 	"BUSY":        "a script of another client is still running",
 }
 
-// failed wraps an error of the client.
+// The function failed wraps an error of the client.
 func failed(step string, err error) error {
 	e := &Error{Step: step, Err: err}
 	if refusal, is := rueidis.IsRedisErr(err); is {

@@ -194,9 +194,9 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
-// ours converts an error of a statement about the store's own tables. If the server rejects a statement about the
-// store's own tables, for example because of a missing privilege or a trigger, the error counts as a fault of the
-// store, so that an operator can fix the cause and no message is parked.
+// The method ours converts an error of a statement about the store's own tables. If the server rejects a statement
+// about the store's own tables, for example because of a missing privilege or a trigger, the error counts as a fault of
+// the store, so that an operator can fix the cause and no message is parked.
 func (b *batch) ours(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
 		return err // code without Semel may also use the user's own table
@@ -212,9 +212,9 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
-// refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed. Without a
-// guard, a handler may have committed the transaction. So without a guard, the outcome is unknown until the next
-// attempt reads the markers.
+// The method refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
+// Without a guard, a handler may have committed the transaction. So without a guard, the outcome is unknown until the
+// next attempt reads the markers.
 func (b *batch) refused(err error, culprit int) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
@@ -262,8 +262,8 @@ const (
 // the handler. So if the driver does not show the state of the transaction, ClassifyHandler checks the state with a
 // statement.
 //
-// A code of SQLite is always believed: when the disk is full, SQLite undoes only the statement, and the
-// transaction continues.
+// ClassifyHandler always accepts an error code of SQLite as an error of the database: when the disk is full, SQLite
+// undoes only the statement, and the transaction continues.
 func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := b.DB.Classify(err)
 	switch class {

@@ -65,7 +65,7 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
 
-// quoted returns the name of a schema or role, quoted for SQL.
+// The function quoted returns the name of a schema or role, quoted for SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // right lists the privileges that a role needs on an object of Semel's schema, and the privileges that the role lacks.

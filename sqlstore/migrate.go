@@ -46,8 +46,8 @@ const migrateTries = 30
 // releases still work.
 const aMajor = 1000
 
-// breaks reports whether the major version of m is later than the major version of known. The parameter known is the
-// last migration that this release knows.
+// The method breaks reports whether the major version of m is later than the major version of known. The parameter
+// known is the last migration that this release knows.
 func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
 
 // String returns version and name of the migration.

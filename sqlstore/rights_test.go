@@ -22,7 +22,7 @@ var (
 	listed     = regexp.MustCompile(`\(1, '([a-z_]+)', '([a-z,]+)'\)`)
 )
 
-// needed adds the privileges that a statement needs on Semel's tables.
+// The function needed adds the privileges that a statement needs on Semel's tables.
 func needed(text string, of map[string]map[string]bool) {
 	text = inQuotes.ReplaceAllString(text, "''")
 	needs := func(table, privilege string) {

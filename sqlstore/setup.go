@@ -77,8 +77,8 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// controlled returns an error if the text is not valid, or if a statement begins or ends a transaction. The
-// error has the line and column.
+// The function controlled returns an error if the text is not valid, or if a statement begins or ends a transaction.
+// The error has the line and column of the statement.
 func controlled(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {

@@ -188,7 +188,7 @@ type bodies struct {
 	next  int                   // guarded by mu
 }
 
-// repeats reports whether the same body has arrived before with other unsigned headers.
+// The method repeats reports whether the same body has arrived before with other unsigned headers.
 func (b *bodies) repeats(body []byte, unsigned semel.Headers) bool {
 	h := sha256.New()
 	for _, header := range unsigned {

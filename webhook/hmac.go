@@ -82,8 +82,8 @@ func (o HMACOptions) withDefaults() HMACOptions {
 	return o
 }
 
-// placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated from the
-// next placeholder. Without a separator, two different requests could have the same signature.
+// The method placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
+// from the next placeholder. Without a separator, two different requests could have the same signature.
 func (o HMACOptions) placed(before string) error {
 	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
 		at := strings.Index(before, place)

@@ -111,7 +111,7 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	return body, fate
 }
 
-// encoded reports whether one of the values is a content encoding.
+// The function encoded reports whether one of the values is a content encoding.
 func encoded(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }

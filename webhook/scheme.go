@@ -169,8 +169,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// signed reports whether a signature matches a secret. The method compares all signatures with all secrets, in constant
-// time.
+// The method signed reports whether a signature matches a secret. The method compares all signatures with all secrets,
+// in constant time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {

@@ -51,8 +51,8 @@ func readStandard(h map[string]string) (claim, error) {
 	return c, nil
 }
 
-// dotted reports whether an id ends in a way that makes the signed text ambiguous. In the signed text, points separate
-// id, time and body. So in the signed text a.1.2.b, the id can be a or a.1.
+// The function dotted reports whether an id ends in a way that makes the signed text ambiguous. In the signed text,
+// points separate id, time and body. So in the signed text a.1.2.b, the id can be a or a.1.
 func dotted(id string) bool {
 	labels := strings.Split(id, ".")
 	for _, label := range labels[1:] {

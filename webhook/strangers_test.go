@@ -67,7 +67,8 @@ func TestABodyIsNotReadIfTheSignatureHeadersAreWrong(t *testing.T) {
 	})
 }
 
-// from returns a request of the given client address, with a body that ends when the function end is called.
+// The function from returns a request of the given client address, with a body that ends when the function end is
+// called.
 func from(address string) (q *http.Request, end func()) {
 	reader, writer := io.Pipe()
 	q = paidRequest("")

@@ -158,7 +158,7 @@ func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// supported returns an error for a message that needs an inbox.
+// The function supported returns an error for a message that needs an inbox.
 func supported(m *store.Mark) error {
 	switch {
 	case m.Claim.Token != 0:

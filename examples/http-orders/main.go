@@ -29,7 +29,7 @@ type Company interface {
 	Charge(key string) (receipt string, err error)
 }
 
-// routes returns the routes of the API.
+// The function routes returns the routes of the API.
 func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.Handler, error) {
 	placing, err := httpkey.New(orders, httpkey.Config{Name: "orders", Caller: account, Keep: 72 * time.Hour})
 	if err != nil {

@@ -41,7 +41,7 @@ func effects(ctx context.Context, d *database) (map[string]string, error) {
 	return found, nil
 }
 
-// reckoned computes the expected effects without a database: each message takes effect once.
+// The function reckoned computes the expected effects without a database: each message takes effect once.
 func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}

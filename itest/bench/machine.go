@@ -45,7 +45,7 @@ func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	return h, err
 }
 
-// times runs a statement n times and returns the quartiles of the statement's duration in milliseconds.
+// The method times runs a statement n times and returns the quartiles of the statement's duration in milliseconds.
 func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {

@@ -71,8 +71,9 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// contestants returns the implementations to compare under the conditions c, in the order of the first round; the order
-// is reversed in every second round. Under contention runs take long, so the hand-written batch runs only once.
+// The function contestants returns the implementations to compare under the conditions c, in the order of the first
+// round; the order is reversed in every second round. Under contention runs take long, so the hand-written batch runs
+// only once.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Keys, Hand, Textbook}
@@ -110,9 +111,9 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
-// learned returns the minimum number of messages in a run under contention. After a lock conflict, a consumer runs its
-// batches one at a time for a minute. With the returned number of messages, the consumer runs its batches one at a time
-// for most of the run.
+// The method learned returns the minimum number of messages in a run under contention. After a lock conflict, a
+// consumer runs its batches one at a time for a minute. With the returned number of messages, the consumer runs its
+// batches one at a time for most of the run.
 func (f Form) learned() int {
 	if f == Queue || f == HandleAll {
 		return 200 * batchMost

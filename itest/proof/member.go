@@ -61,8 +61,8 @@ func (m *Member) End() error {
 	return err
 }
 
-// over adds the deliveries of a process that has ended. The number of deliveries comes from the process's summary or,
-// after a kill, from the last number on its terminal.
+// The method over adds the deliveries of a process that has ended. The number of deliveries comes from the process's
+// summary or, after a kill, from the last number on its terminal.
 func (m *Member) over() {
 	if m.terminal == nil {
 		return

@@ -102,7 +102,7 @@ func InTest(t testing.TB) Stage {
 	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Prove makes a run on the stage of a Go test. The Go test fails if the run itself fails.
+// Prove makes a run in a Go test, with the Stage that InTest returns. The Go test fails if the run itself fails.
 func Prove[L Ledger](s Stage, run func(context.Context, Stage) L) (l L) {
 	s.T.Helper()
 	if err := Attempt(func() { l = run(s.T.Context(), s) }); err != nil {

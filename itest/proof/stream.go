@@ -166,8 +166,8 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	}
 }
 
-// cornered tries to freeze a member directly after the member has opened its transaction. If the freeze fails, the
-// member keeps running, or has ended and Tend restarts it.
+// The method cornered tries to freeze a member directly after the member has opened its transaction. If the freeze
+// fails, the member keeps running, or has ended and Tend restarts it.
 func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()

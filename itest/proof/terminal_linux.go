@@ -47,8 +47,8 @@ func openTerminal(log string) (*terminal, error) {
 	return t, nil
 }
 
-// given closes the fault test's copy of the process's end of the terminal. The caller must have started the process
-// before.
+// The method given closes the fault test's copy of the process's end of the terminal. The caller must have started the
+// process before.
 func (t *terminal) given() { _ = t.end.Close() }
 
 var deliveries = regexp.MustCompile(`  deliveries (\d+)`)

@@ -74,8 +74,8 @@ func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	return c
 }
 
-// classes returns the option for a class archive, which halves the start time. The result is empty if scripts/services
-// has stored no archive beside the jars.
+// The method classes returns the option for a class archive, which halves the start time. The result is empty if
+// scripts/services has stored no archive beside the jars.
 func (p kafkaPrograms) classes() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")
 	if !fileExists(archive) {

@@ -80,7 +80,7 @@ func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	}
 }
 
-// knows reports whether a broker knows a topic and the leaders of its partitions.
+// The function knows reports whether a broker knows a topic and the leaders of its partitions.
 func knows(ctx context.Context, broker, topic string, id [16]byte) bool {
 	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic

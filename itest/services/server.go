@@ -133,7 +133,7 @@ func (s *Server) Start() {
 	}
 }
 
-// answers waits until the server is ready. The result is false if the server ended instead.
+// The method answers waits until the server is ready. The result is false if the server ended instead.
 func (s *Server) answers(deadline time.Time) bool {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()

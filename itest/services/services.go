@@ -157,7 +157,7 @@ func Within(most time.Duration, so func() bool) bool {
 	return until(ctx, so) == nil
 }
 
-// until calls the function ready every 10 ms, until ready returns true or ctx ends.
+// The function until calls the function ready every 10 ms, until ready returns true or ctx ends.
 func until(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -57,7 +57,7 @@ func (r *run) effects(ctx context.Context) map[string]string {
 	return by
 }
 
-// markers compares the markers with the effect log.
+// The method markers compares the markers with the effect log.
 func (r *run) markers(ctx context.Context, by map[string]string) {
 	marked, name := map[string]bool{}, ""
 	r.each(ctx, `select id from semel_markers_readable where outcome = 'applied'`, []any{&name}, func() {
@@ -73,14 +73,14 @@ func (r *run) markers(ctx context.Context, by map[string]string) {
 	}
 }
 
-// parked returns the number of parked rows, and the number of duplicates that are counted in these rows.
+// The method parked returns the number of parked rows, and the number of duplicates that are counted in these rows.
 func (r *run) parked(ctx context.Context) (rows, copies int) {
 	r.each(ctx, `select count(*), coalesce(sum(repeated), 0) from semel_inbox where state = 'PARKED'`, []any{&rows, &copies}, func() {})
 	return rows, copies
 }
 
-// duplicates reads the logs and counts the messages that one release reported as duplicates and the other release had
-// applied. An incomplete log line of a killed process does not count.
+// The method duplicates reads the logs and counts the messages that one release reported as duplicates and the other
+// release had applied. An incomplete log line of a killed process does not count.
 func (r *run) duplicates(release Release, by map[string]string) {
 	met := map[string]bool{}
 	for _, s := range r.slots {

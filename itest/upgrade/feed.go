@@ -55,8 +55,8 @@ func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 // for each feed, because such a message is identified by its position in the feed.
 func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages. The number
-// does not depend on which content of a conflicting message came first.
+// aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages. The result
+// does not depend on the order of the two contents of a conflicting message.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
 // later returns the number of deliveries in one feed that are duplicates of parked rows after the retried rows have

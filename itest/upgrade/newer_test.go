@@ -106,7 +106,7 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
 }
 
-// prepared returns a run of one release, with its files and its effect log.
+// The function prepared returns a run of one release, with its files and its effect log.
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	s := proof.InTest(t)

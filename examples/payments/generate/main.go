@@ -63,7 +63,7 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// all returns all deliveries, ordered by arrival.
+// The function all returns all deliveries, ordered by arrival.
 func all(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
@@ -123,7 +123,7 @@ func badAmount(r *rand.Rand) string {
 	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
 }
 
-// broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
+// The function broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
 func broken(r *rand.Rand, i int) string {
 	line := payment(payments+deliveries+i, 1+r.IntN(50_000))
 	switch i % 3 {

@@ -98,7 +98,7 @@ func (w *world) through(ctx context.Context, policy string) float64 {
 	return w.booked(ctx, dsn)
 }
 
-// booked returns the transfers per second that took effect, and checks that each transfer took effect once.
+// The method booked returns the transfers per second that took effect, and checks that each transfer took effect once.
 func (w *world) booked(ctx context.Context, dsn string) float64 {
 	c := proof.Must(pgx.Connect(ctx, dsn))
 	defer func() { _ = c.Close(ctx) }()

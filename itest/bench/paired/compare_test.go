@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// scripted returns a Measure that returns the given figures, one for each run.
+// The function scripted returns a Measure that returns the given figures, one for each run.
 func scripted(name string, log *[]string, figures ...float64) Measure {
 	next := 0
 	return func(context.Context) (Sample, error) {

@@ -58,7 +58,7 @@ var sound = []string{
 	`semel_store_replays{store="shop",consumer="billing"} 0x240`, `semel_batches_total{consumer="billing",end="unknown"} 0x100 1x140`,
 }
 
-// series writes the values of two processes in the format of promtool.
+// The function series writes the values of two processes in the format of promtool.
 func series(b *strings.Builder, all []string) {
 	for _, s := range all {
 		name, values, _ := strings.Cut(s, " ")
@@ -68,8 +68,8 @@ func series(b *strings.Builder, all []string) {
 	}
 }
 
-// fired writes two tests for promtool: whether an alert was in a state at some time within the four hours, and whether
-// the alert is in this state at the end.
+// The function fired writes two tests for promtool: whether an alert was in a state at some time within the four hours,
+// and whether the alert is in this state at the end.
 func fired(b *strings.Builder, alert, state string, ever bool) {
 	samples := "[]"
 	if ever {
@@ -78,7 +78,7 @@ func fired(b *strings.Builder, alert, state string, ever bool) {
 	fmt.Fprintf(b, "      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"%s\"}[4h])) > bool 0', eval_time: 4h, exp_samples: %s}\n", alert, state, samples)
 }
 
-// shipped returns the path of promtool and the text of the shipped rules.
+// The function shipped returns the path of promtool and the text of the shipped rules.
 func shipped(t *testing.T) (promtool, text string) {
 	t.Helper()
 	promtool, err := exec.LookPath("promtool")

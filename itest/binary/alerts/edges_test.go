@@ -91,14 +91,14 @@ func (e edge) with(values string) []string {
 	return all
 }
 
-// lasts returns values that are above the threshold for the given number of minutes, followed by values of a
+// The method lasts returns values that are above the threshold for the given number of minutes, followed by values of a
 // run without faults.
 func (e edge) lasts(minutes int) string {
 	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
 }
 
-// asked writes a test for promtool that checks whether an alert fires with the labels of the parameter of. If fires is
-// false, the alert must not fire with any labels.
+// The function asked writes a test for promtool that checks whether an alert fires with the labels of the parameter of.
+// If fires is false, the alert must not fire with any labels.
 func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {

@@ -33,7 +33,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// failed returns the log lines with level error.
+// The method failed returns the log lines with level error.
 func (o *output) failed() (lines []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -78,7 +78,7 @@ func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	return b
 }
 
-// told sends a GET request to the process and returns the body of the response.
+// The method told sends a GET request to the process and returns the body of the response.
 func (b beside) told(path string) string {
 	answer, err := http.Get("http://" + b.listen + path)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b beside) metric(name, consumer string, value int) bool {
 	return strings.Contains(b.told("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.shop.name(consumer), value))
 }
 
-// waits waits until the good consumer has applied its messages and the process reports the bad consumer.
+// The method waits waits until the good consumer has applied its messages and the process reports the bad consumer.
 func (b beside) waits(t *testing.T) {
 	until(t, "the effects of the good consumer", func() bool { all, _ := b.entries(t, b.name); return all == 20 })
 	until(t, "an error of the bad consumer, and that it lasts", func() bool { return len(b.log.failed()) >= 2 })

@@ -17,7 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// folded returns a consumer that computes balances. The computed balance depends on the order of an account's payments.
+// The method folded returns a consumer that computes balances. The computed balance depends on the order of an
+// account's payments.
 func (s shop) folded(name, table string) string {
 	generation, value, key := "", "", ""
 	if table == "balances" {
@@ -115,7 +116,7 @@ func (r *rebuilding) call(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// applied returns how many payments took effect in a generation.
+// The method applied returns how many payments took effect in a generation.
 func (r *rebuilding) applied(generation int) (n int64) {
 	r.t.Helper()
 	query(r.t, r.dsn, fmt.Sprintf(`select coalesce(sum(n), 0)::bigint from balances where generation = %d`, generation), &n)

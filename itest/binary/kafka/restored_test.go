@@ -87,7 +87,7 @@ func (l *loaded) publish(n int) (wait func()) {
 	return all.Wait
 }
 
-// reaches waits until n payments are in the table of entries.
+// The method reaches waits until n payments are in the table of entries.
 func (l *loaded) reaches(n int) {
 	l.t.Helper()
 	until(l.t, "entries are there", func() bool {
@@ -96,7 +96,7 @@ func (l *loaded) reaches(n int) {
 	})
 }
 
-// settled waits until the consumer group has committed the offsets of all records.
+// The method settled waits until the consumer group has committed the offsets of all records.
 func (l *loaded) settled() {
 	l.t.Helper()
 	until(l.t, "the group is at the end", func() bool { return l.behind(l.t, "billing") == 0 })
@@ -123,7 +123,7 @@ func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 	return out.String(), log.String()
 }
 
-// printed runs the command that an earlier command printed as advice, as an operator would run it.
+// The method printed runs the command that an earlier command printed as advice, as an operator would run it.
 func (l *loaded) printed(said string) (stdout, stderr string) {
 	l.t.Helper()
 	line := regexp.MustCompile(`(?m)then set it: (semel consumers positions reset .*)$`).FindStringSubmatch(said)

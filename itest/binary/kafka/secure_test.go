@@ -27,7 +27,8 @@ import (
 
 const password = "correct horse"
 
-// secured returns a topic and database for a test. The fake broker of the topic requires TLS and a password.
+// The function secured returns a topic and database for a test. The fake broker of the topic requires TLS and a
+// password.
 func secured(t *testing.T) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
@@ -119,7 +120,7 @@ func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	}
 }
 
-// complains runs a policy until its log contains the text, stops the run, and returns the log.
+// The method complains runs a policy until its log contains the text, stops the run, and returns the log.
 func (s shop) complains(t *testing.T, policy, says string) string {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--exit-when-idle", "1s")

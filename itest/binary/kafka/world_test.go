@@ -227,7 +227,7 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 	}
 }
 
-// until waits until the function returns true.
+// The function until waits until the function returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	if !services.Within(patience, done) {

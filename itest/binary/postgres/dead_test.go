@@ -74,7 +74,7 @@ func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer)
 	return cmd, out
 }
 
-// concluded waits until a replay has ended, checks that the replay succeeded, and decodes its output.
+// The function concluded waits until a replay has ended, checks that the replay succeeded, and decodes its output.
 func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {

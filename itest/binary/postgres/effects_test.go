@@ -53,7 +53,7 @@ var ways = map[string]func(url string) string{
 const accounts = `create table accounts (id text primary key, balance numeric not null);
 	insert into accounts values ('a', 0); create table notes (id text, doubt boolean, whole bigint, json jsonb)`
 
-// answered is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
+// The function answered is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
 // message's id.
 func answered(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/vnd.semel.effects+json")
@@ -70,7 +70,7 @@ func bank(t *testing.T, policy string, messages int) shop {
 	return s
 }
 
-// booked fails unless each of n messages has taken effect once.
+// The method booked fails unless each of n messages has taken effect once.
 func (s shop) booked(t *testing.T, n int) {
 	t.Helper()
 	got := one[string](t, s.dsn, "select concat_ws(' ', (select (balance * 100)::bigint from accounts), (select count(*) from notes), (select count(distinct id) from notes where not doubt and whole = 9007199254740993))")
@@ -79,7 +79,7 @@ func (s shop) booked(t *testing.T, n int) {
 	}
 }
 
-// applied waits until n messages have a marker "applied".
+// The method applied waits until n messages have a marker "applied".
 func (s shop) applied(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")

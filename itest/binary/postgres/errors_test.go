@@ -93,7 +93,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	})
 }
 
-// guarded starts a server that requires a password for the role "shop".
+// The function guarded starts a server that requires a password for the role "shop".
 func guarded(t *testing.T, password string) *services.Server {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})

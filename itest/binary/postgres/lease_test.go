@@ -65,7 +65,7 @@ func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// next waits for the next call and returns the id of its message.
+// The method next waits for the next call and returns the id of its message.
 func (e *endpoint) next(t *testing.T) string {
 	t.Helper()
 	select {
@@ -77,7 +77,7 @@ func (e *endpoint) next(t *testing.T) string {
 	panic("unreachable")
 }
 
-// completed waits until n inbox rows are completed.
+// The method completed waits until n inbox rows are completed.
 func (s shop) completed(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
@@ -97,7 +97,7 @@ func (s shop) counts(t *testing.T, n int, what, query string) {
 	}
 }
 
-// stopped sends SIGTERM to a process, and checks that the process ends successfully.
+// The function stopped sends SIGTERM to a process, and checks that the process ends successfully.
 func stopped(t *testing.T, process *exec.Cmd) {
 	t.Helper()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {

@@ -135,7 +135,7 @@ func (s *stocked) sell(t *testing.T) {
 	}
 }
 
-// keeps sets the topic's retention in milliseconds.
+// The method keeps sets the topic's retention in milliseconds.
 func (s *stocked) keeps(t *testing.T, retention int) {
 	t.Helper()
 	most, segment := fmt.Sprint(retention), fmt.Sprint(aDay)
@@ -146,7 +146,7 @@ func (s *stocked) keeps(t *testing.T, retention int) {
 	}
 }
 
-// checked replaces parts of soundPolicy, and runs `semel check` with the resulting policy.
+// The method checked replaces parts of soundPolicy, and runs `semel check` with the resulting policy.
 func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text := soundPolicy
@@ -166,7 +166,7 @@ type answer struct {
 	evidence string
 }
 
-// answers runs `semel check` with a policy and returns the checks that have the given result.
+// The method answers runs `semel check` with a policy and returns the checks that have the given result.
 func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "-o", "json"}, args...)...)

@@ -93,7 +93,7 @@ func (s shop) done(t *testing.T, into any, args ...string) {
 	}
 }
 
-// refused runs semel, and checks that semel exits with 1 and prints all given texts on one line.
+// The method refused runs semel, and checks that semel exits with 1 and prints all given texts on one line.
 func (s shop) refused(t *testing.T, says []string, args ...string) {
 	t.Helper()
 	if args[0] == "run" { // on a slow server, semel also logs that it waits

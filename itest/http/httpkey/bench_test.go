@@ -45,8 +45,8 @@ func BenchmarkARequest(b *testing.B) {
 
 var lastKey atomic.Int64 // number of the last key in all requests
 
-// measured sends requests, as many at once as there are processors, and reports the median and the 99th percentile of
-// their durations. If the parameter copies is true, each worker repeats one request.
+// The function measured sends requests, as many at once as there are processors, and reports the median and the 99th
+// percentile of their durations. If the parameter copies is true, each worker repeats one request.
 func measured(b *testing.B, h http.Handler, copies bool) {
 	var mutex sync.Mutex
 	var all []time.Duration
@@ -76,7 +76,7 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// timed sends a request, and returns how long it took.
+// The function timed sends a request, and returns how long it took.
 func timed(b *testing.B, h http.Handler, key string) time.Duration {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
 	r.Header.Set("X-Account", "a")

@@ -77,8 +77,8 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 	}
 }
 
-// others sends requests with other keys while the handler of the shared key runs, and returns when these requests are
-// answered.
+// The method others sends requests with other keys while the handler of the shared key runs, and returns when these
+// requests are answered.
 func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler) {
 	select {
 	case <-c.begun:

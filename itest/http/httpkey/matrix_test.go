@@ -242,7 +242,7 @@ type ending struct {
 	to  http.Handler
 }
 
-// waits reports whether a request must wait until the request in progress has ended.
+// The function waits reports whether a request must wait until the request in progress has ended.
 func waits(s *shop, st state, r request) bool {
 	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
 }

@@ -110,7 +110,8 @@ func (f *fleet) report(t *testing.T, placed int) {
 	}
 }
 
-// more returns the number of the next order, or false if all orders are placed and no process remains to be stopped.
+// The method more returns the number of the next order, or false if all orders are placed and no process remains to be
+// stopped.
 func (f *fleet) more(ctx context.Context) (int64, bool) {
 	f.mutex.Lock()
 	enough := f.total() >= f.stops

@@ -46,7 +46,7 @@ func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.Respo
 	return w
 }
 
-// placed is a handler that has one effect.
+// The method placed is a handler that has one effect.
 func (s *shop) placed(w http.ResponseWriter, r *http.Request) {
 	a, _ := httpkey.AttemptFrom(r.Context())
 	status(w, s.effect(r.Context(), a.Key))

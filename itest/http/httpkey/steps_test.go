@@ -79,7 +79,7 @@ func (p *provider) of(request string) map[string]int {
 	return calls
 }
 
-// ended reports whether the store has the answer to a request.
+// The method ended reports whether the store has the answer to a request.
 func (p pool) ended(t *testing.T, key string) (is bool) {
 	t.Helper()
 	must.OK(t, p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is))
@@ -88,8 +88,8 @@ func (p pool) ended(t *testing.T, key string) (is bool) {
 
 func commit(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Commit) }
 
-// changed matches the n-th update of an existing key. A key is updated by the note, by the end of each step,
-// and by the end of the request.
+// The function changed matches the n-th update of an existing key. A key is updated by the note, by the end of each
+// step, and by the end of the request.
 func changed(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
 
 func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {

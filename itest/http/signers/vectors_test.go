@@ -67,7 +67,7 @@ func everyByte() (all []byte) {
 	return all
 }
 
-// signed returns requests with each body, signed by the libraries, and forged variants of these requests.
+// The function signed returns requests with each body, signed by the libraries, and forged variants of these requests.
 func signed(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
@@ -88,8 +88,8 @@ func signed(t *testing.T) (all []vector) {
 	return all
 }
 
-// changed returns a request and forged variants of it: with another body, another secret, another signature,
-// and another time with the same signature.
+// The function changed returns a request and forged variants of it: with another body, another secret, another
+// signature, and another time with the same signature.
 func changed(v vector) []vector {
 	as := func(name string, change func(*vector)) vector {
 		c := v

@@ -46,8 +46,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 	}
 }
 
-// comes sends an event again and again until the receiver accepts it, as a provider does. On a busy machine the first
-// attempt may exceed the receiver's timeout.
+// The function comes sends an event again and again until the receiver accepts it, as a provider does. On a busy
+// machine the first attempt may exceed the receiver's timeout.
 func comes(t *testing.T, url, id string) {
 	t.Helper()
 	for began := time.Now(); ; {

@@ -27,7 +27,8 @@ type fault struct {
 	mends  func(context.Context)
 }
 
-// rounds returns the faults. Each inner list is a round: the test produces all faults of a round at the same time.
+// The method rounds returns the faults. Each inner list is a round: the test produces all faults of a round at the same
+// time.
 func (r *run) rounds() [][]fault {
 	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
@@ -123,8 +124,8 @@ func (r *run) work() []fault {
 	}
 }
 
-// walked makes the reaper, which removes old markers, look late: walked dates the reaper's last pass back by the
-// retention plus the parameter behind.
+// The method walked makes the reaper, which removes old markers, look late: walked dates the reaper's last pass back by
+// the retention plus the parameter behind.
 func (r *run) walked(ctx context.Context, behind string) {
 	done := proof.Must(r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind))
 	if done.RowsAffected() != 1 {
@@ -132,7 +133,7 @@ func (r *run) walked(ctx context.Context, behind string) {
 	}
 }
 
-// cuts returns a fault in which the replies to commits are lost.
+// The method cuts returns a fault in which the replies to commits are lost.
 func (r *run) cuts() fault {
 	var rule *pgproxy.Rule
 	return fault{says: "the second process's connections are cut at COMMIT", alerts: []string{"SemelUnknownCommits"}, breaks: func(context.Context) {
@@ -144,9 +145,9 @@ func (r *run) cuts() fault {
 	}}
 }
 
-// changes returns a fault in which a consumer with on_failure: continue gets a new identity, so that the consumer
-// refuses to start. The other consumers of the process keep running. A restart would not help, so the process stays
-// alive and only this consumer is not ready.
+// The method changes returns a fault in which a consumer with on_failure: continue gets a new identity, so that the
+// consumer refuses to start. The other consumers of the process keep running. A restart would not help, so the process
+// stays alive and only this consumer is not ready.
 func (r *run) changes() fault {
 	return fault{says: "a consumer cannot start: its identity is another than the store knows", alerts: []string{"SemelNotReady"},
 		breaks: func(ctx context.Context) {

@@ -59,13 +59,13 @@ func plain(name string, more ...string) string {
 	return text + fmt.Sprintf(effect, name)
 }
 
-// handled returns the policy text of a consumer with its own handler.
+// The function handled returns the policy text of a consumer with its own handler.
 func handled(name, handler string, more ...string) string {
 	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
 	return text + "    handler:\n" + handler
 }
 
-// calls returns the policy text of the handler that calls the endpoint.
+// The method calls returns the policy text of the handler that calls the endpoint.
 func (r *run) calls(path string) string {
 	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint, path)
 }

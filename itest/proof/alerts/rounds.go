@@ -71,7 +71,7 @@ func (r *run) round(ctx context.Context, number int, faults []fault) {
 	r.tell(wanted, began, mended, over)
 }
 
-// without returns the names of expected alerts that did not fire.
+// The function without returns the names of expected alerts that did not fire.
 func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range wanted {

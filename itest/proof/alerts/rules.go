@@ -22,7 +22,7 @@ func root(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(said))), nil
 }
 
-// shipped returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
+// The function shipped returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
 func shipped(ctx context.Context) (text string, names []string, err error) {
 	root, err := root(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ var (
 	blind  = regexp.MustCompile(`(alert: SemelStoreNotSampled\n.*\n +for: )\d+s`)
 )
 
-// scaled returns the rules with all durations divided by scale. Each rule gets a label that marks the rule as scaled.
-// Numbers of messages and rates stay the same.
+// The function scaled returns the rules with all durations divided by scale. Each rule gets a label that marks the rule
+// as scaled. Numbers of messages and rates stay the same.
 func scaled(rules string, scale int) string {
 	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
 	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })

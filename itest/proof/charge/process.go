@@ -22,8 +22,8 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Command is the first argument with which a program runs as a process of this fault test. The program must then call
-// Live with the second argument.
+// Command is the first argument with which a program runs as a process of this fault test. With this argument, the
+// program must call Live with the second argument.
 const Command = "charge-process"
 
 // role is the task of a process.
@@ -121,7 +121,7 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// loses reports whether the caller of the next End must not get the store's answer. In that case the process
+// The method loses reports whether the caller of the next End must not get the store's answer. In that case the process
 // passes the point for lost replies.
 func (t *traps) loses() bool {
 	t.mutex.Lock()

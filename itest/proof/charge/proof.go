@@ -58,7 +58,7 @@ const (
 // freeze returns how long a process is frozen.
 func (p Proof) freeze() time.Duration { return p.Lease + time.Second }
 
-// forgets returns how long after the first call with a key the provider remembers this key.
+// The method forgets returns how long after the first call with a key the provider remembers this key.
 func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
 
 // run is the state of a running Proof.

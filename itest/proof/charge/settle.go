@@ -19,8 +19,8 @@ import (
 // not done in time.
 const patience = 3 * time.Minute
 
-// settled waits until the groups of the consumer and of the naive consumer have committed all offsets, and the inbox
-// has no waiting rows.
+// The method settled waits until the groups of the consumer and of the naive consumer have committed all offsets, and
+// the inbox has no waiting rows.
 func (r *run) settled(ctx context.Context) {
 	waiting := -1
 	is := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) bool {

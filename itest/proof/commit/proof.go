@@ -50,7 +50,8 @@ type run struct {
 	db     *sql.DB // connected to the server without the proxy
 }
 
-// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Fault to see whether the test
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
 	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})

@@ -71,7 +71,7 @@ func (r *run) reach(ctx context.Context, n int) {
 	r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
-// until waits for a condition while the consumers run. After the time patience, the method fails.
+// The method until waits for a condition while the consumers run. After the time patience, the method fails.
 func (r *run) until(ctx context.Context, what string, so func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

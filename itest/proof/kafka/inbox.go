@@ -69,7 +69,7 @@ func (r *run) workOff(ctx context.Context) {
 	r.skipGaps(ctx)
 }
 
-// refusals returns the number of writes that the server rejected because their token was old.
+// The method refusals returns the number of writes that the server rejected because their token was old.
 func (r *run) refusals() int { return r.Server.Logged(" claims stand") }
 
 // inboxLedger counts rejected tokens and failures in the server's log.

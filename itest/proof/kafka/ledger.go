@@ -146,7 +146,7 @@ func (l Ledger) Fault() error {
 	)
 }
 
-// when returns n if the fault test includes a fault, otherwise 0.
+// The function when returns n if the fault test includes a fault, otherwise 0.
 func when(is bool, n int) int {
 	if is {
 		return n

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// LoopCommand is the first argument with which a program runs as a plain loop. The program must then call
-// Loop with its second argument.
+// LoopCommand is the first argument with which a program runs as a plain loop. With this argument, the program must
+// call Loop with the second argument.
 const LoopCommand = "plain-loop"
 
 // plant makes a member run a plain loop instead of semel, if Plant selects this fault.

@@ -88,7 +88,7 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	return 2 * i
 }
 
-// ordered makes a record a version of its stream. All versions of a stream go to the same partition.
+// The method ordered makes a record a version of its stream. All versions of a stream go to the same partition.
 func (r *run) ordered(record *kgo.Record, event int) {
 	v := r.places[event]
 	record.Key = []byte(streamName(v.stream))

@@ -93,8 +93,9 @@ func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	return all, err
 }
 
-// drained waits until every waiting row has a reason to wait. The versions of a stream are processed one after the
-// other, which takes long. The method drained therefore gives up only when no effect was added for the time patience.
+// The method drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
+// after the other, which takes long. The method drained therefore gives up only when no effect was added for the time
+// patience.
 func (r *run) drained(ctx context.Context, s stage) {
 	held := r.heldBack(s)
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)

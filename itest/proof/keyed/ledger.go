@@ -73,9 +73,9 @@ type harm struct {
 	thaw time.Time
 }
 
-// unrecorded reports whether the fault h may have prevented the record that a call had ended. A process tries to write
-// the record of a call's end for the time of a lease. On a busy machine, the provider may receive a call after the
-// calling process was killed.
+// The method unrecorded reports whether the fault h may have prevented the record that a call had ended. A process
+// tries to write the record of a call's end for the time of a lease. On a busy machine, the provider may receive a call
+// after the calling process was killed.
 func (h harm) unrecorded(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }

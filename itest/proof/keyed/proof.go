@@ -57,7 +57,8 @@ type under struct {
 	looked time.Time
 }
 
-// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Fault to see whether the test
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l, tally, began := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}, proof.Tally{}, time.Now()
 	u := &under{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, "", &tally)}

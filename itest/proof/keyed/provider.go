@@ -66,7 +66,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// called returns the number of messages for which the provider received at least one call.
+// The method called returns the number of messages for which the provider received at least one call.
 func (p *provider) called() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

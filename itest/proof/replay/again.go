@@ -100,7 +100,7 @@ func (r *run) again(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// known returns the number of effects of each transfer, and the number of known conflicts.
+// The method known returns the number of effects of each transfer, and the number of known conflicts.
 func (r *run) known(ctx context.Context) (effects map[string]int, others int64) {
 	return proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery")), int64(r.Count(ctx, conflicts))
 }

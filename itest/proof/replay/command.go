@@ -72,8 +72,8 @@ func (r *run) shot(o *operator) {
 	}
 }
 
-// ended waits until a command has ended with one of the given exit codes. During the wait, members that end are
-// restarted.
+// The method ended waits until a command has ended with one of the given exit codes. During the wait, members that end
+// are restarted.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	r.Until(ctx, func() bool { return !o.running() })
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
@@ -83,8 +83,8 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	}
 }
 
-// counted waits until the query returns at least the count least, or the command has ended. The caller can then kill
-// the command in the middle of its work.
+// The method counted waits until the query returns at least the count least, or the command has ended. The caller can
+// then kill the command in the middle of its work.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) {
 	looked := time.Time{}
 	r.Until(ctx, func() bool {

@@ -81,7 +81,7 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// published waits until the current part is published without further faults, and until the group has
+// The method published waits until the current part is published without further faults, and until the group has
 // committed all of it.
 func (r *run) published(ctx context.Context) {
 	r.Published(ctx)

@@ -90,8 +90,8 @@ rows as (delete from semel_inbox where id in (select id from lost) returning 1),
 gone as (delete from effects where delivery = any($1) returning 1)
 select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 
-// restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic still
-// has it.
+// The function restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic
+// still has it.
 func restored(transfer int) bool { return transfer%800 == 33 }
 
 // fromTopic replays the dead letters that the store has lost, from the dead-letter topic. Dead letters that

@@ -38,7 +38,7 @@ func causeOf(transfer int) cause {
 	return none
 }
 
-// contradicted reports whether another record uses the transfer's identity with other content.
+// The function contradicted reports whether another record uses the transfer's identity with other content.
 func contradicted(transfer int) bool { return transfer%200 == 40 }
 
 // forgotten reports whether the damaged database has lost the transfer.
@@ -67,7 +67,7 @@ func account(transfer int) string {
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
-// cents returns the amount of a transfer.
+// The function cents returns the amount of a transfer.
 func cents(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {
@@ -88,7 +88,7 @@ func body(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": %q}`, account(transfer), amount)
 }
 
-// edited returns the body of an unreadable transfer after a person has corrected it.
+// The function edited returns the body of an unreadable transfer after a person has corrected it.
 func edited(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), cents(transfer))
 }

@@ -67,8 +67,8 @@ func (c *crew) work(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// batch returns marks of new messages, with copies of some messages of the previous batch and of some old
-// messages.
+// batch returns the markers to write for new messages, and for duplicates of some messages of the previous batch and of
+// some old messages.
 func (c *crew) batch(random *rand.Rand, before []store.Mark) []store.Mark {
 	marks := make([]store.Mark, 0, batchOf+lateOf+repeatOf)
 	now := time.Now()

@@ -57,7 +57,8 @@ type run struct {
 	processes []string
 }
 
-// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Fault to see whether the test
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (l Ledger) {
 	r := p.start(ctx, s)
 	defer r.close()
@@ -113,7 +114,7 @@ func (r *run) scan(ctx context.Context, to any, query string, args ...any) {
 	proof.Check(r.pool.QueryRow(ctx, query, args...).Scan(to))
 }
 
-// old returns the statement that writes a range of old markers, with UUIDs of version 7 as ids.
+// The method old returns the statement that writes a range of old markers, with UUIDs of version 7 as ids.
 func (r *run) old(table, outcome string, from, to int) string {
 	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
 select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
@@ -135,7 +136,8 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// beside calls a function while four workers consume, and measures the workers before, during and after the call.
+// The method beside calls a function while four workers consume, and measures the workers before, during and after the
+// call.
 func (r *run) beside(ctx context.Context, p *Pace, do func()) *crew {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)

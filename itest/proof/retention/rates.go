@@ -103,8 +103,8 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// contestants returns two results: the variant whose consumer has no retention, and the list of all variants, including
-// this one.
+// The method contestants returns two results: the variant whose consumer has no retention, and the list of all
+// variants, including this one.
 func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant) {
 	for i, c := range []struct {
 		name    string

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// Command is the first argument with which a program runs as the naive receiver. The program must then call
-// Live with the second argument.
+// Command is the first argument with which a program runs as the naive receiver. With this argument, the program must
+// call Live with the second argument.
 const Command = "webhook-naive"
 
 // The maximum number of events that the naive receiver keeps in memory.

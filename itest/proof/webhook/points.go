@@ -99,7 +99,7 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// answered is the point directly after a 2xx response.
+// The function answered is the point directly after a 2xx response.
 func answered(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {

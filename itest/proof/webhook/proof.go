@@ -58,7 +58,8 @@ type run struct {
 	ledger                    *Ledger
 }
 
-// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Fault to see whether the test
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{At: map[string]int{}, least: p}
 	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &proof.Tally{}), random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -118,7 +119,7 @@ func (r *run) prepare(ctx context.Context) {
 	listens(ctx, r.naive, r.naiveAt)
 }
 
-// listens waits until a process listens at an address.
+// The function listens waits until a process listens at an address.
 func listens(ctx context.Context, m *proof.Member, address string) {
 	m.Await(ctx, time.Minute, func() bool {
 		c, err := net.Dial("tcp", address)

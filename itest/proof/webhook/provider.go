@@ -39,7 +39,8 @@ type event struct {
 	due  time.Time
 }
 
-// repeats returns the provider's retry delays. The first delays are short, and together they last three days.
+// The function repeats returns the provider's retry delays. The first delays are short, and together they last three
+// days.
 func repeats() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
@@ -48,7 +49,7 @@ func repeats() []time.Duration {
 	return all
 }
 
-// provider sends events to one address until each event is answered. When run returns, no client is running.
+// provider sends events to one address until each event is answered. When the method run returns, no client is running.
 type provider struct {
 	Proof
 	url string
@@ -156,7 +157,7 @@ func (p *provider) rest() {
 	p.resting = true
 }
 
-// settled reports whether all events are answered and no event is sent again.
+// The method settled reports whether all events are answered and no event is sent again.
 func (p *provider) settled() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

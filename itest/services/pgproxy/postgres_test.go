@@ -43,7 +43,7 @@ func (w *world) connect(dsn string) *pgx.Conn {
 	return c
 }
 
-// marked begins a transaction through the proxy and inserts the marker of id 1.
+// The method marked begins a transaction through the proxy and inserts the marker of id 1.
 func (w *world) marked() pgx.Tx {
 	w.t.Helper()
 	tx, err := w.connect(w.proxy.DSN()).Begin(w.ctx)

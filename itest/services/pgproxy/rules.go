@@ -153,7 +153,8 @@ func (r *Rule) hit() {
 	}
 }
 
-// judge passes a message to the watchers. The result is the rule that matches the message, or nil.
+// judge passes a message to the functions that Watch registered. The result is the rule that matches the message, or
+// nil.
 func (p *Proxy) judge(m Message) *Rule {
 	p.mu.Lock()
 	rules, watchers := p.rules, p.watchers

@@ -79,13 +79,13 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	must.OK(p.t, p.server.Flush())
 }
 
-// gets checks the names of the messages that the client receives. "end" means the end of the connection.
+// The method gets checks the names of the messages that the client receives. "end" means the end of the connection.
 func (p *peers) gets(want ...string) {
 	p.t.Helper()
 	p.receives("client", want, func() (any, error) { return p.client.Receive() })
 }
 
-// serves checks the names of the messages that the server receives.
+// The method serves checks the names of the messages that the server receives.
 func (p *peers) serves(want ...string) {
 	p.t.Helper()
 	p.receives("server", want, func() (any, error) { return p.server.Receive() })

@@ -82,7 +82,7 @@ func blockComment(sql string) int {
 	return len(sql)
 }
 
-// escaped returns the length of a quote E'…'. In a quote E'…', a backslash escapes the next byte.
+// The function escaped returns the length of a quote E'…'. In a quote E'…', a backslash escapes the next byte.
 func escaped(sql string) int {
 	for i := 2; i < len(sql); i++ {
 		switch sql[i] {

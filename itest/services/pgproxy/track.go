@@ -40,8 +40,8 @@ func newTracker() *tracker {
 
 func (t *tracker) started() bool { return t.answered > 0 }
 
-// sent records a client's message. The results are the number of statements that the message runs, and the text of the
-// statements.
+// The method sent records a client's message. The results are the number of statements that the message runs, and the
+// text of the statements.
 func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 	switch kind {
 	case 'P':
@@ -93,8 +93,8 @@ func (t *tracker) forget(body []byte) {
 	}
 }
 
-// received records a server's message. The result ends is true if the message is the last reply to a statement. The
-// result sql is the text of the answered statement.
+// The method received records a server's message. The result ends is true if the message is the last reply to a
+// statement. The result sql is the text of the answered statement.
 func (t *tracker) received(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
 		return "", false

@@ -60,7 +60,7 @@ func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until Fetch returns an error, and returns the error.
+// The function fails fetches until Fetch returns an error, and returns the error.
 func fails(t testing.TB, s *kafka.Source) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -74,7 +74,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	return nil
 }
 
-// stands waits until a lane of the source is blocked, and returns the reason for the block.
+// The function stands waits until a lane of the source is blocked, and returns the reason for the block.
 func stands(t testing.TB, s *kafka.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

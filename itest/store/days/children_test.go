@@ -120,7 +120,7 @@ func live(o order) error {
 	return consume(ctx, o, s)
 }
 
-// dated returns the options of a store with daily partitions.
+// The function dated returns the options of a store with daily partitions.
 func dated(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }

@@ -66,7 +66,7 @@ func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	return c
 }
 
-// killed runs a child process and reports whether it was killed. Any other failure fails the test.
+// The method killed runs a child process and reports whether it was killed. Any other failure fails the test.
 func (s *shop) killed(t *testing.T, o order) bool {
 	t.Helper()
 	return wasKilled(t, s.start(t, o).Wait())
@@ -117,7 +117,7 @@ func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, i
 	return v
 }
 
-// asked asks the store whether ids are new or duplicates, returns the answers, and rolls back.
+// The function asked asks the store whether ids are new or duplicates, returns the answers, and rolls back.
 func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -215,7 +215,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 	})
 }
 
-// days returns the number of a consumer's partitions.
+// The method days returns the number of a consumer's partitions.
 func (s *shop) days(t *testing.T, consumer string) int {
 	t.Helper()
 	return s.count(t, `select count(*) from semel_dated d join pg_inherits h on h.inhparent = to_regclass('semel_markers_' || d.number)
@@ -278,7 +278,7 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	})
 }
 
-// retried retries a parked row, and checks that the row's marker is in the state "waiting" again.
+// The method retried retries a parked row, and checks that the row's marker is in the state "waiting" again.
 func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})

@@ -41,7 +41,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// opened creates the tables of a store and the table of the effects.
+// The function opened creates the tables of a store and the table of the effects.
 func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
 	t.Helper()
 	must(t, err)
@@ -64,7 +64,7 @@ func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
-// postgres is like the function sqlite, but for PostgreSQL through database/sql.
+// The function postgres is like the function sqlite, but for PostgreSQL through database/sql.
 func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	config, err := pgx.ParseConfig(services.Postgres(t))
@@ -141,7 +141,7 @@ func emptied(t testing.TB, p *pgxpool.Pool) {
 	must(t, err)
 }
 
-// listed returns all effects as text.
+// The function listed returns all effects as text.
 func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	rows, err := p.Query(ctx, all)
 	if err != nil {
@@ -183,7 +183,7 @@ func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	}
 }
 
-// runs calls the test kit with a handler that must pass.
+// The function runs calls the test kit with a handler that must pass.
 func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
 	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
 		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })

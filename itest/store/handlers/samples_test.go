@@ -105,7 +105,7 @@ func (s *shop[Tx]) effect(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// also makes the handler call the function f before the handler adds the amount.
+// The method also makes the handler call the function f before the handler adds the amount.
 func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
 	s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
 		if err := f(ctx, tx, m); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated makes the store keep its markers in daily partitions.
+// The method dated makes the store keep its markers in daily partitions.
 func (h *shop) dated(t testing.TB) *shop {
 	t.Helper()
 	store, err := h.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID})

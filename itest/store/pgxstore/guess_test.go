@@ -87,7 +87,7 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	})
 }
 
-// trips returns the number of round trips that f causes.
+// The function trips returns the number of round trips that f causes.
 func trips(proxy *pgproxy.Proxy, f func()) int {
 	before := proxy.Counts().RoundTrips
 	f()

@@ -26,7 +26,7 @@ func (h *shop) marks(t testing.TB, ids ...string) []store.Mark {
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// numbered returns the ids from first to last-1.
+// The function numbered returns the ids from first to last-1.
 func numbered(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))

@@ -31,7 +31,7 @@ func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	return l
 }
 
-// hears fails unless a notification arrives within the time limit.
+// The method hears fails unless a notification arrives within the time limit.
 func (l *listener) hears(t *testing.T) {
 	t.Helper()
 	select {

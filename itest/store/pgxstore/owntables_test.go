@@ -32,7 +32,8 @@ func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	return db, s
 }
 
-// received receives one message for each body in one call, and returns the store's verdicts (new, duplicate, …).
+// The function received receives one message for each body in one call, and returns the store's verdicts (new,
+// duplicate, …).
 func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
 	t.Helper()
 	messages := make([]*semel.Message, len(marks))
@@ -113,7 +114,8 @@ func TestArraysWithoutNulls(t *testing.T) {
 	})
 }
 
-// ended processes a batch of claims, and commits the batch after the function spoil has damaged the tables.
+// The function ended processes a batch of claims, and commits the batch after the function spoil has damaged the
+// tables.
 func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
 	t.Helper()
 	spoil()

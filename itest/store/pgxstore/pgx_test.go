@@ -37,7 +37,7 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 	return pool
 }
 
-// unnamed configures pgx to use unnamed prepared statements.
+// The function unnamed configures pgx to use unnamed prepared statements.
 func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
 
 // plain configures pgx to send arguments as text, without asking the server for types.
@@ -97,7 +97,7 @@ func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	return &shop{Store: store, pool: pool, schema: h.schema}
 }
 
-// in replaces "in." in the text by the schema's name.
+// The method in replaces "in." in the text by the schema's name.
 func (h *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
 }
@@ -185,7 +185,7 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	}
 }
 
-// queued returns the store whose handlers queue their statements.
+// The method queued returns the store whose handlers queue their statements.
 func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 	return storetest.Instance[*pgxstore.Queue]{
 		Store: h.Queued(),

@@ -22,8 +22,8 @@ func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 	return "commit", nil, nil
 }
 
-// claimed returns the marker to write for a message that was received and claimed, and the results to commit its batch
-// with.
+// The method claimed returns the marker to write for a message that was received and claimed, and the results to commit
+// its batch with.
 func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	t.Helper()
 	marks := h.marks(t, id)

@@ -103,7 +103,7 @@ func (b *batches) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 
 func (q *queries) forget() { q.ended, q.prepared = nil, nil }
 
-// traced configures a pool with a tracer.
+// The function traced configures a pool with a tracer.
 func traced(t pgx.QueryTracer) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.Tracer = t }
 }

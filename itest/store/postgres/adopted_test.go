@@ -28,7 +28,7 @@ func newSimple(t testing.TB, db *sql.DB) *shop {
 	return s.adopt(t, simple)
 }
 
-// processed returns the number of rows that the table of processed messages has for an id.
+// The method processed returns the number of rows that the table of processed messages has for an id.
 func (s *shop) processed(t testing.TB, id string) int {
 	t.Helper()
 	return one[int](t, s.db, s.in("select count(*) from in.processed where message_id = $1"), id)
@@ -80,7 +80,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// delivered commits a batch, whether its messages are new or not.
+// The method delivered commits a batch, whether its messages are new or not.
 func (s *shop) delivered(t testing.TB, ids ...string) {
 	t.Helper()
 	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != store.Committed {

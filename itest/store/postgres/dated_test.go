@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated makes the store keep its markers in daily partitions.
+// The method dated makes the store keep its markers in daily partitions.
 func (s *shop) dated(t testing.TB, back int) *shop {
 	t.Helper()
 	sqlsuite.Today(t)
@@ -130,10 +130,10 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// kept returns the store with the interface that the reaper uses.
+// The method kept returns the store with the interface that the reaper uses.
 func (s *shop) kept() store.Reaper { return s.store }
 
-// retained stores a retention for the consumer.
+// The method retained stores a retention for the consumer.
 func (s *shop) retained(t testing.TB, keep time.Duration) {
 	t.Helper()
 	if err := s.kept().Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {

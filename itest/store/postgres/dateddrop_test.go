@@ -21,7 +21,7 @@ func (s *shop) rowOf(t *testing.T, state, conflict, ago string) {
 select 1, scope, id, decode($2, 'hex'), 0, false, $1, '', '', 0, 0, '', '', '', '{}', 'x', at, now() - $3::text::interval, 0, 0, 0, '', '' from in.semel_markers_1`, state, conflict, ago)
 }
 
-// comes creates the daily partitions of the next ten days.
+// The method comes creates the daily partitions of the next ten days.
 func (s *shop) comes(t *testing.T) {
 	t.Helper()
 	const day = "in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + "

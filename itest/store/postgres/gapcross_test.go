@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. The results are the
-// marker to write for the missing version, and the row of the conflict.
+// The function gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. The
+// results are the marker to write for the missing version, and the row of the conflict.
 func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")

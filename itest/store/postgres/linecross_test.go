@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waits returns when the given number of transactions wait for a lock.
+// The method waits returns when the given number of transactions wait for a lock.
 func (s *shop) waits(t *testing.T, transactions int) {
 	t.Helper()
 	const text = "select count(distinct pid) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())"

@@ -57,7 +57,7 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	return s
 }
 
-// migrated returns a store whose tables exist.
+// The function migrated returns a store whose tables exist.
 func migrated(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	t.Helper()
 	s := bare(t, db, o)
@@ -139,7 +139,7 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 	return s
 }
 
-// in replaces "in." in the text by the schema's name.
+// The method in replaces "in." in the text by the schema's name.
 func (s *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
 }
@@ -211,7 +211,7 @@ func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
 	return r, err
 }
 
-// works checks, after the end of a fault, that a new attempt applies the messages once.
+// The method works checks, after the end of a fault, that a new attempt applies the messages once.
 func (s *shop) works(t testing.TB, marks []store.Mark) {
 	t.Helper()
 	sqlsuite.Works(t, s.Instance, marks)
@@ -223,7 +223,7 @@ func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
 	sqlsuite.Is(t, s.Store, err, class, says)
 }
 
-// until waits until the condition is true in the database.
+// The function until waits until the condition is true in the database.
 func until(t testing.TB, db *sql.DB, condition string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

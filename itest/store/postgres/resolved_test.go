@@ -33,9 +33,9 @@ var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 // exactOwn contains Semel's own functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects of Semel's
-// schema. resolved reads these objects from the catalogue: PostgreSQL records the objects of a function whose body is
-// the statement.
+// The function resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects
+// of Semel's schema. resolved reads these objects from the catalogue: PostgreSQL records the objects of a function
+// whose body is the statement.
 func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()
 	tx, err := db.Begin()
@@ -93,8 +93,8 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 	}
 }
 
-// beside creates Semel's tables in a database that also has a user's functions and operators. The search_path of the
-// returned store also finds the user's objects.
+// The function beside creates Semel's tables in a database that also has a user's functions and operators. The
+// search_path of the returned store also finds the user's objects.
 func beside(t *testing.T, dsn string) (*sql.DB, *shop) {
 	t.Helper()
 	db := openDB(t, dsn, "default_query_exec_mode=exec")

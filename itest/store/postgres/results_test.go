@@ -35,7 +35,7 @@ func (s *shop) hasResults(t *testing.T, want int) {
 	}
 }
 
-// many returns n ids of one day.
+// The function many returns n ids of one day.
 func many(days, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, uuid(days, i))

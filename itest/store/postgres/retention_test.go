@@ -47,7 +47,7 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	return s
 }
 
-// left returns the number of markers of a consumer.
+// The method left returns the number of markers of a consumer.
 func (s *shop) left(t *testing.T, consumer string) (n int) {
 	t.Helper()
 	err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// entitled makes a test's store use a role that has the privileges of Grants and no other privileges in Semel's schema.
-// The suite itself reads and damages the tables as the owner.
+// The function entitled makes a test's store use a role that has the privileges of Grants and no other privileges in
+// Semel's schema. The suite itself reads and damages the tables as the owner.
 func entitled(t testing.TB, s *shop, role string, db *sql.DB) *shop {
 	t.Helper()
 	grants, err := s.store.Grants(t.Context(), role)

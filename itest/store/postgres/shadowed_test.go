@@ -13,8 +13,8 @@ import (
 var sqlSources = []string{"../../../sqlstore/postgres/*.sql", "../../../sqlstore/postgres/migrations/*.sql", "../../../sqlstore/*.go", "../../../internal/adoption/*.go",
 	"../../../pgxstore/*.go", "../../../cmd/semel/internal/assembly/*.go", "../../../cmd/semel/internal/check/*.go"}
 
-// shadowed returns a database in which a user's functions and operators match calls better than the built-in ones. The
-// user's functions and operators raise errors when they are called.
+// The function shadowed returns a database in which a user's functions and operators match calls better than the
+// built-in ones. The user's functions and operators raise errors when they are called.
 func shadowed(t testing.TB) (dsn string) {
 	t.Helper()
 	dsn = services.Postgres(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// walked calls the reaper until the pass over the markers has ended, and returns the sum of the results.
+// The method walked calls the reaper until the pass over the markers has ended, and returns the sum of the results.
 func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"

@@ -12,7 +12,7 @@ import (
 // A statement that updates the row of counters, which every handler updates.
 const countOne = `update counters set n = n + 1`
 
-// counted returns a migrated database in which the counter is 0.
+// The function counted returns a migrated database in which the counter is 0.
 func counted(t testing.TB) (dsn string) {
 	t.Helper()
 	return migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)

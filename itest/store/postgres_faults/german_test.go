@@ -27,7 +27,7 @@ func german(t *testing.T) *services.Server {
 	return server
 }
 
-// worded is a handler that causes the error named by the message's id.
+// The function worded is a handler that causes the error named by the message's id.
 func worded(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if err := workload.Effect("here")(ctx, exec, m); err != nil {
 		return err

@@ -94,7 +94,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 }
 
-// deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
+// The function deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
 func deferred(state string) []string {
 	return []string{
 		`create function late() returns trigger language plpgsql as

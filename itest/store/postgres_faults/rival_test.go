@@ -33,8 +33,8 @@ func (w *world) hold(id string) *sql.Tx {
 	return stranger
 }
 
-// held delivers ten messages, one of which another transaction has locked. The function checks that nine messages are
-// applied and one message waits.
+// The function held delivers ten messages, one of which another transaction has locked. The function checks that nine
+// messages are applied and one message waits.
 func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
 	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {

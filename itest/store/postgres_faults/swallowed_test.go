@@ -31,7 +31,7 @@ func swallower(times int64, statement string, args ...any) workload.Handler {
 	}
 }
 
-// tells reports whether the driver's store notices an error that the handler ignored.
+// The function tells reports whether the driver's store notices an error that the handler ignored.
 func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 
 func TestAHandlerThatSwallows(t *testing.T) {
@@ -78,8 +78,8 @@ func TestAHandlerThatSwallows(t *testing.T) {
 	})
 }
 
-// uncharged tests an error that no message caused and that the handler ignored twice. The error must not count as an
-// attempt of the message; if the driver does not report the error, two attempts are counted.
+// The function uncharged tests an error that no message caused and that the handler ignored twice. The error must not
+// count as an attempt of the message; if the driver does not report the error, two attempts are counted.
 func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 	eachDriver(t, func(t *testing.T, driver workload.Driver) {
 		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})

@@ -76,7 +76,7 @@ func look(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// migrated creates Semel's tables and the tables of the test in a database.
+// The function migrated creates Semel's tables and the tables of the test in a database.
 func migrated(t testing.TB, dsn string, statements ...string) string {
 	t.Helper()
 	if err := workload.Migrate(t.Context(), dsn); err != nil {
@@ -157,7 +157,7 @@ func (w *world) Observe(e semel.Event) {
 	w.events = append(w.events, e)
 }
 
-// told counts the events of the given kind whose error contains the text.
+// The method told counts the events of the given kind whose error contains the text.
 func (w *world) told(kind semel.EventKind, text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *world) told(kind semel.EventKind, text string) int {
 	return n
 }
 
-// until waits until the function is returns true.
+// The function until waits until the function is returns true.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !services.Within(patience, is) {
@@ -178,7 +178,8 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// retained waits until the writes of the consumer's start are committed, so that the next commit belongs to a message.
+// The method retained waits until the writes of the consumer's start are committed, so that the next commit belongs to
+// a message.
 func (w *world) retained() {
 	w.t.Helper()
 	until(w.t, "how long markers are kept is written down", func() bool {
@@ -192,7 +193,7 @@ func (w *world) untilTold(kind semel.EventKind, text string) {
 	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
 }
 
-// numbered returns n ids that consist of the name and a number.
+// The function numbered returns n ids that consist of the name and a number.
 func numbered(name string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(name, i))
@@ -215,7 +216,7 @@ func message(id, body string) *semel.Message {
 	return m
 }
 
-// settled waits until all messages are acked, and checks that each message was acked once.
+// The method settled waits until all messages are acked, and checks that each message was acked once.
 func (w *world) settled(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -226,7 +227,7 @@ func (w *world) settled(ids ...string) {
 	}
 }
 
-// untouched checks that none of the messages is acked.
+// The method untouched checks that none of the messages is acked.
 func (w *world) untouched(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -236,8 +237,8 @@ func (w *world) untouched(ids ...string) {
 	}
 }
 
-// applied waits until all messages are acked. The method checks that each message has one effect, a marker with the
-// outcome applied, and no counted attempt.
+// The method applied waits until all messages are acked. The method checks that each message has one effect, a marker
+// with the outcome applied, and no counted attempt.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.settled(ids...)
@@ -262,8 +263,8 @@ func (w *world) applied(ids ...string) {
 	}
 }
 
-// parked waits until a message is acked. The method checks that the message is parked with the given reason, has no
-// effect, and has an error that contains the text.
+// The method parked waits until a message is acked. The method checks that the message is parked with the given reason,
+// has no effect, and has an error that contains the text.
 func (w *world) parked(id, reason, text string) {
 	w.t.Helper()
 	w.settled(id)
@@ -289,14 +290,14 @@ func (w *world) marker(id string) int {
 	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
 }
 
-// runs returns the attempt number of each run of the handler for a message.
+// The method runs returns the attempt number of each run of the handler for a message.
 func (w *world) runs(id string) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]int(nil), w.attempts[id]...)
 }
 
-// stored returns the bytes that the tables contain for a short id.
+// The function stored returns the bytes that the tables contain for a short id.
 func stored(id string) []byte { return append([]byte{0}, id...) }
 
 // The function one returns the value of a query that returns a single value.

@@ -49,7 +49,7 @@ func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error 
 	return nil
 }
 
-// called counts a call, and returns the number of calls for the message so far.
+// The method called counts a call, and returns the number of calls for the message so far.
 func (s *shop) called(id, key string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -74,7 +74,8 @@ func (s *shop) Observe(e semel.Event) {
 	}
 }
 
-// waited reports whether a consumer has reported that the message waits for another process with the same message.
+// The method waited reports whether a consumer has reported that the message waits for another process with the same
+// message.
 func (s *shop) waited(id string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -133,7 +134,7 @@ const lease = 30 * time.Second
 // The key policy of all consumers in this package.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// over returns a consumer that reads the source src and uses the store of keys keys.
+// The method over returns a consumer that reads the source src and uses the store of keys keys.
 func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
@@ -148,7 +149,7 @@ func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change
 	return made
 }
 
-// runs runs consumers at the same time until their sources end, and returns the sum of their counts.
+// The function runs runs consumers at the same time until their sources end, and returns the sum of their counts.
 func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

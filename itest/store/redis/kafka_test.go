@@ -68,7 +68,7 @@ func (m member) source() (*kafka.Source, error) {
 	})
 }
 
-// over returns the consumer of the member. The consumer ends when the group has read all records.
+// The method over returns the consumer of the member. The consumer ends when the group has read all records.
 func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	source, err := m.source()
@@ -79,7 +79,7 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	return s.over(t, keys, source, m.lasts)
 }
 
-// lasts sets the timeouts of the member.
+// The method lasts sets the timeouts of the member.
 func (m member) lasts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }

@@ -90,7 +90,7 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	}
 }
 
-// parked returns the number of a parked row.
+// The function parked returns the number of a parked row.
 func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), "billing", "shop", 0)

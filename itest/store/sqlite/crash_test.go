@@ -34,8 +34,8 @@ func ready() {
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// seals extends the audit chain, and waits to be killed after the number of lines that the parameter lines says, or at
-// the end.
+// The function seals extends the audit chain, and waits to be killed after the number of lines that the parameter lines
+// says, or at the end.
 func seals(s *sqlstore.Store, lines int) error {
 	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {

@@ -65,7 +65,7 @@ values (1, ?, ?, x'', 0, 0, ?, '', '', 0, 0, '', '', '', '{}', x'', 0, 0, 0, 0, 
 	})
 }
 
-// denied returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
+// The function denied returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
 // took effect, and m4 waits for an earlier version. Each applied message wrote an intent.
 func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
 	t.Helper()

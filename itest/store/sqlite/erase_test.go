@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// left returns the names of the database's files that contain a word in one of the given encodings.
+// The function left returns the names of the database's files that contain a word in one of the given encodings.
 func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-journal"} {

@@ -102,7 +102,7 @@ func (m drawnMessage) message(stream string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
 }
 
-// wants returns the versions of a stream that must take effect: all versions before the first late version.
+// The method wants returns the versions of a stream that must take effect: all versions before the first late version.
 func (d *drawn) wants(stream int, late []place) (all []int) {
 	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
 		if !slices.Contains(d.discards, place{stream, n}) {

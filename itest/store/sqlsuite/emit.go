@@ -73,8 +73,8 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 	}
 }
 
-// comes delivers duplicates of the message to a new consumer, as in a process of its own, and returns the number of
-// intents that are sent again.
+// The method comes delivers duplicates of the message to a new consumer, as in a process of its own, and returns the
+// number of intents that are sent again.
 func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)

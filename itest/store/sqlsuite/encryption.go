@@ -85,8 +85,8 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	keyed(t, e)
 }
 
-// moved checks that a store rejects rows that a user without the encryption key has moved to another consumer or
-// source.
+// The function moved checks that a store rejects rows that a user without the encryption key has moved to another
+// consumer or source.
 func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	for _, to := range []struct{ from, consumer, source, set, says string }{
 		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},

@@ -183,7 +183,8 @@ func (p *person) work(id string, e store.ClaimEnding) {
 	}
 }
 
-// causes writes an intent of a message, lets the sender of the intent store a result, and discards the intent.
+// The method causes writes an intent of a message, lets the sender of the intent store a result, and discards the
+// intent.
 func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
@@ -282,7 +283,8 @@ func (p *person) erasedBy(id string) {
 	}
 }
 
-// absorbs checks that a duplicate of a message has no effect. A message that has only a leased key is not checked.
+// The method absorbs checks that a duplicate of a message has no effect. A message that has only a leased key is not
+// checked.
 func (p *person) absorbs(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
@@ -295,7 +297,7 @@ func (p *person) absorbs(id string) {
 	}
 }
 
-// stays checks that the rows of an identity have not lost any data.
+// The method stays checks that the rows of an identity have not lost any data.
 func (p *person) stays(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {

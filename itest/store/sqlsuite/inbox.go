@@ -122,7 +122,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
 }
 
-// runs runs a consumer until no more messages arrive.
+// The function runs runs a consumer until no more messages arrive.
 func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -139,8 +139,9 @@ func (a Account[Tx]) wants(t testing.TB, want int) {
 	}
 }
 
-// rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken over. If
-// other transactions can work at the same time, the frozen worker has written its effect in an open transaction.
+// The method rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken
+// over. If other transactions can work at the same time, the frozen worker has written its effect in an open
+// transaction.
 func (a Account[Tx]) rescued(t *testing.T) {
 	scope := must.Get(a.Store.Scope(t.Context(), "billing", "", 0))(t)
 	receipt := []store.Mark{{Scope: scope, ID: []byte("p1"), As: store.Waiting}}

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify a
-// guessed content with a stored hash. The store must still recognise contents.
+// The function keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify
+// a guessed content with a stored hash. The store must still recognise contents.
 func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
@@ -74,7 +74,7 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// printed returns the marker m with the fingerprint of a body.
+// The function printed returns the marker m with the fingerprint of a body.
 func printed(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
@@ -129,9 +129,9 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 }
 
-// recognised stores contents with one store, and checks that another store recognises these contents. Equal contents
-// must be duplicates, other contents must be conflicts, and a repeated conflict must be counted in its row. The store
-// back must recognise the contents that the other store wrote.
+// The function recognised stores contents with one store, and checks that another store recognises these contents.
+// Equal contents must be duplicates, other contents must be conflicts, and a repeated conflict must be counted in its
+// row. The store back must recognise the contents that the other store wrote.
 func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	name := strings.ReplaceAll(t.Name(), "/", " ")
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")

@@ -62,7 +62,7 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	}
 }
 
-// unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
+// The method unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
 // store must not retry.
 func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
@@ -83,7 +83,7 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
+// The method few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
 func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
 		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)

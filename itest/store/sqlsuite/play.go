@@ -135,7 +135,7 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	return nil
 }
 
-// brings makes the source deliver the chosen messages.
+// The method brings makes the source deliver the chosen messages.
 func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	for _, m := range p.order {
 		if chosen(m) {
@@ -147,7 +147,7 @@ func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 // The maximum number of runs. Only a case that hangs reaches this limit.
 const mostRuns = 30
 
-// rests runs one consumer after another until the source and the inbox are empty.
+// The method rests runs one consumer after another until the source and the inbox are empty.
 func (p *played[Tx]) rests(ctx context.Context) error {
 	for range mostRuns {
 		if err := p.runs(ctx); err != nil {

@@ -117,7 +117,7 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
-// ended commits a batch, and returns nil if the batch was committed, otherwise the error.
+// The function ended commits a batch, and returns nil if the batch was committed, otherwise the error.
 func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
 	if r.Err != nil && r.Culprit != store.NoCulprit {

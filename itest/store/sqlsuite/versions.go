@@ -57,7 +57,7 @@ func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.De
 
 func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
+// The function shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
 func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
 	for n := range length {
 		for s := range streams {

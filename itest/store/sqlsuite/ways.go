@@ -37,8 +37,8 @@ type Ways struct {
 	noted bool                       // guarded by mutex: whether the first way has ended
 }
 
-// First returns the filter for the cases of the first way: the cases that the function only selects, or all cases if
-// the function is nil.
+// First returns the filter for the cases that run with the first way to reach the store. The parameter only selects
+// these cases; if only is nil, all cases run.
 func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	return func(name string) bool {
 		w.mutex.Lock()

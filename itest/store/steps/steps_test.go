@@ -109,14 +109,14 @@ func live(o order) error {
 // maker creates a consumer with steps.
 type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
 
-// within returns a function that makes consumers whose steps run in transactions of the store.
+// The function within returns a function that makes consumers whose steps run in transactions of the store.
 func within[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
 	return func(steps []consumer.Step[Tx], c consumer.Config) (*consumer.Consumer[Tx], error) {
 		return consumer.NewSteps(st, steps, c, plan)
 	}
 }
 
-// leased returns a function that makes consumers whose steps run without a transaction.
+// The function leased returns a function that makes consumers whose steps run without a transaction.
 func leased[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
 	return func(steps []consumer.Step[consumer.Call], c consumer.Config) (*consumer.Consumer[consumer.Call], error) {
 		return consumer.NewLeasedSteps(st, steps, c, plan)
@@ -184,7 +184,8 @@ type child struct {
 	out   *bufio.Reader
 }
 
-// started starts a child process, and waits until the child reports that it has reached the point of its order.
+// The function started starts a child process, and waits until the child reports that it has reached the point of its
+// order.
 func started(t *testing.T, o order) *child {
 	t.Helper()
 	c := &child{Cmd: children.Command(t.Context(), t, o)}

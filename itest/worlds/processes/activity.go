@@ -59,9 +59,9 @@ func (a *Activity) Settled(ctx context.Context, process string, opening Opening)
 	return false, nil
 }
 
-// sessions returns the number of active sessions of a process, and whether a session is idle in a transaction after its
-// opening statement. For a writing transaction, a session that has not written yet counts as active, because its
-// statement may be waiting for a lock.
+// The method sessions returns the number of active sessions of a process, and whether a session is idle in a
+// transaction after its opening statement. For a writing transaction, a session that has not written yet counts as
+// active, because its statement may be waiting for a lock.
 func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
 		count(*) filter (where state = 'idle in transaction' and query like $2 and (backend_xid is not null or not $3)) > 0

@@ -28,7 +28,7 @@ const (
 // The fates that Fates.PerMille covers, all with the same probability.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// charges reports whether a call with this fate charges the payment.
+// The method charges reports whether a call with this fate charges the payment.
 func (f Fate) charges() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
@@ -64,7 +64,7 @@ func (f Fates) draw(reference string, n int) uint64 {
 	return x ^ x>>33
 }
 
-// Bits that describe the kind of a stubborn reference.
+// Bits that describe the kind of a stubborn reference, whose calls are all cut.
 const (
 	stubbornCharged = 1 << iota // the first call charges the payment
 	stubbornMute                // the answer to a query is "unknown"

@@ -47,8 +47,8 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// next returns the end of the block that begins at the message number from, or false if this block will never be
-// delivered.
+// The method next returns the end of the block that begins at the message number from, or false if this block will
+// never be delivered.
 func (f *Feed) next(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,7 +29,7 @@ const MostWas = 4
 
 const prefix = "semel-"
 
-// ours reports whether Semel adds a header with the given name to dead letters.
+// The function ours reports whether Semel adds a header with the given name to dead letters.
 func ours(name string) bool {
 	switch name {
 	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:

@@ -66,7 +66,7 @@ func NewBudget() *Budget {
 	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
 }
 
-// buffered returns the size of the records that the client has decompressed and the source has not polled.
+// The method buffered returns the size of the records that the client has decompressed and the source has not polled.
 func (o *Budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {

@@ -60,7 +60,7 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 	}
 }
 
-// answered stores the properties of an answer, and returns how long to delay the answer.
+// The method answered stores the properties of an answer, and returns how long to delay the answer.
 func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

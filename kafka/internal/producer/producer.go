@@ -110,7 +110,7 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// next writes the next record of the queue if no record is in progress. Two records in progress could become
+// The method next writes the next record of the queue if no record is in progress. Two records in progress could become
 // one batch.
 func (w *Producer) next() {
 	w.mu.Lock()
@@ -148,7 +148,7 @@ func (w *Producer) wroteAlone(o *Record, err error) {
 	w.next()
 }
 
-// cut makes the record smaller, and reports whether the record could be smaller.
+// The method cut makes the record smaller, and reports whether the record could be smaller.
 func (o *Record) cut() bool {
 	if o.Cut == nil {
 		return false

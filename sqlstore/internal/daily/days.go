@@ -48,7 +48,7 @@ type day struct {
 	from, to   []byte
 }
 
-// wanted returns the first missing partition; nil if none is missing.
+// The function wanted returns the first missing partition; nil if none is missing.
 func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
 	var w day
 	err := db.QueryRowContext(ctx, d.SQL.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
@@ -79,7 +79,7 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// covered reports whether the existing partitions cover a day.
+// The function covered reports whether the existing partitions cover a day.
 func covered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }

@@ -61,8 +61,8 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 	return nil
 }
 
-// unindexed reports whether an index is missing or not valid. The result broken is true if the index exists but its
-// build was interrupted.
+// The method unindexed reports whether an index is missing or not valid. The result broken is true if the index exists
+// but its build was interrupted.
 func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
 	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -72,9 +72,9 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// within calls the function do, and closes the connection if ctx ends before do returns. Use within for functions of
-// database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait for a
-// network.
+// The method within calls the function do, and closes the connection if ctx ends before do returns. Use within for
+// functions of database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait
+// for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
@@ -82,8 +82,8 @@ func (e *Session) within(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access to the
-// connection, cut closes the connection.
+// The method cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
+// to the connection, cut closes the connection.
 func (e *Session) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -29,7 +29,8 @@ func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by ti
 	return rows, by, err
 }
 
-// cut reads the result of a statement: the number of changed rows, and the largest time by which the clock was ahead.
+// The function cut reads the result of a statement: the number of changed rows, and the largest time by which the clock
+// was ahead.
 func cut(row *sql.Row) (rows int, by time.Duration, err error) {
 	var ms int64
 	err = row.Scan(&rows, &ms)

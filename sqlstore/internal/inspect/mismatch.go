@@ -110,7 +110,7 @@ type intended struct {
 	done bool
 }
 
-// uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
+// The function uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
 func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
 	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
 	if err != nil || len(all) == 0 {
@@ -176,7 +176,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 	return all, marks, of, err
 }
 
-// causes returns the stored causes of intents, by row number.
+// The function causes returns the stored causes of intents, by row number.
 func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
 	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {

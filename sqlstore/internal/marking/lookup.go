@@ -33,7 +33,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen looks up markers outside of a transaction, and sets the verdicts of the messages that have a marker.
+// The function seen looks up markers outside of a transaction, and sets the verdicts of the messages that have a
+// marker.
 func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil

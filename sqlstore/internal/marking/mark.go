@@ -110,8 +110,8 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return flat
 }
 
-// Insert writes the markers of some marks. Insert sets the verdict of each message whose marker was written to fresh
-// (new).
+// Insert writes the markers of those messages whose indexes are in chunk. Insert sets the verdict of each message whose
+// marker was written to fresh (new).
 func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
 	rows, err := l.query(ctx, statement, 6, markColumns(l.DB.Crypt, marks, chunk), more...)
 	if err != nil {
@@ -174,8 +174,8 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have several
-// formats, the mark is repeated for each format.
+// The function judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have
+// several formats, the mark is repeated for each format.
 func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
 	var room [4][]byte

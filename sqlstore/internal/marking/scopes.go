@@ -32,7 +32,7 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 	return numbers, nil
 }
 
-// unnumbered returns the indexes of the sources whose number is not known. No scope has the number 0.
+// The function unnumbered returns the indexes of the sources whose number is not known. No scope has the number 0.
 func unnumbered(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
@@ -57,7 +57,7 @@ func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string
 	return n, nil
 }
 
-// admits returns an error if the store must not create a scope.
+// The function admits returns an error if the store must not create a scope.
 func admits(db *database.DB, key database.Scope) error {
 	if err := db.Foreign.Admit(key.Consumer, key.Source, key.Generation); err != nil {
 		return err

@@ -46,7 +46,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 	return of.carry(ctx, db)
 }
 
-// stored converts the row for functions of package admin that check operators' changes.
+// The method stored converts the row for functions of package admin that check operators' changes.
 func (r *actedRow) stored() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
 		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
@@ -91,7 +91,7 @@ var errNoMarker = fmt.Errorf("it has no marker, so the outcome of its identity i
 
 func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
 
-// waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
+// The method waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
 func (r *actedRow) waits() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }

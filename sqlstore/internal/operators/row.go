@@ -115,7 +115,7 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
+// The method closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
 // that has the marker, the marker goes back to the row with the first content.
 func (r *actedRow) closed() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}

@@ -257,8 +257,8 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 	return walked(ctx, db, tx, o, &at)
 }
 
-// walked stores the position of the scan. After a complete scan, walked also stores the time up to which markers were
-// removed.
+// The function walked stores the position of the scan. After a complete scan, walked also stores the time up to which
+// markers were removed.
 func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
 	if at.ID != "" { // the stored position covers these blocks already
 		return nil

@@ -101,8 +101,8 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// unsealed returns the next audit records without a seal, ordered by number, and the time of the database's
-// clock.
+// The function unsealed returns the next audit records without a seal, ordered by number, and the time of the
+// database's clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64

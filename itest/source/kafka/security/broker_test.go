@@ -144,7 +144,7 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// finishes waits until each message is applied or is a dead letter, and the group has committed all offsets.
+// The method finishes waits until each message is applied or is a dead letter, and the group has committed all offsets.
 func (r *reader) finishes() {
 	r.t.Helper()
 	topic := r.config.Topics[0]

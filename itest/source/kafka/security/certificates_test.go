@@ -85,7 +85,7 @@ func (a *authority) trusting() *tls.Config {
 	return &tls.Config{RootCAs: pool}
 }
 
-// named returns the configuration of the method trusting, with a certificate of the client.
+// The method named returns the configuration of the method trusting, with a certificate of the client.
 func (a *authority) named(name string) *tls.Config {
 	a.t.Helper()
 	own := must.Get(tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key")))(a.t)

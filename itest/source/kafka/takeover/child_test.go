@@ -37,8 +37,8 @@ func live(o order) error {
 	return errors.Join(consumer.Run(context.Background()), errors.New("it did not die"))
 }
 
-// dies runs a consumer that kills itself before its first ack. The function meanwhile is called when the group has its
-// offsets.
+// The method dies runs a consumer that kills itself before its first ack. The function meanwhile is called when the
+// group has its offsets.
 func (w *world) dies(start kafka.Start, meanwhile func()) {
 	w.t.Helper()
 	o := w.order

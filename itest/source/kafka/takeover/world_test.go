@@ -161,7 +161,7 @@ func (w *world) addPartitions(to int) {
 	must.OK(w.t, err)
 }
 
-// wants checks that exactly the given messages took effect, each message once.
+// The method wants checks that exactly the given messages took effect, each message once.
 func (w *world) wants(want ...string) {
 	w.t.Helper()
 	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)

@@ -139,7 +139,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// settles waits until the group has committed the last offset of each partition.
+// The method settles waits until the group has committed the last offset of each partition.
 func (w *world) settles() {
 	w.t.Helper()
 	w.until("the group's offsets are at the ends of all partitions", func() bool {

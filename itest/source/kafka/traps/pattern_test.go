@@ -37,7 +37,8 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until the messages with the given ids took effect, and checks that each message took effect once.
+// The method applied waits until the messages with the given ids took effect, and checks that each message took effect
+// once.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.until(strings.Join(ids, ", ")+" took effect", func() bool {
@@ -56,7 +57,7 @@ func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	}
 }
 
-// begun waits until the group has offsets for the test's topic.
+// The method begun waits until the group has offsets for the test's topic.
 func (w *world) begun() {
 	w.t.Helper()
 	w.until("the group has begun", func() bool {
