@@ -123,7 +123,7 @@ const (
 	settled
 )
 
-// slot is the place of one record in a lane's window.
+// slot is an element of lane.window: one record of a lane, or the time of an acked record.
 type slot struct {
 	after  position
 	record *record // nil after the record is acked, to free its memory
@@ -131,7 +131,7 @@ type slot struct {
 	settledTime int64
 }
 
-// record is a record in a lane's window. Each delivery of the record has it as Handle.
+// record is a polled record of a lane, with the state of its delivery. Each delivery of the record has it as Handle.
 type record struct {
 	lane *lane
 	raw  *kgo.Record // nil after the record is acked; Fetch replaces raw without a lock

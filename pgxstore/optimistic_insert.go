@@ -19,17 +19,19 @@ const (
 	mostGuessed  = 1024 // largest number of scopes in memory; when it is exceeded, all are forgotten
 )
 
-// guesses remembers the consecutive batches of each scope. A nil guesses makes no guess.
+// guesses remembers the consecutive batches of each scope (consumer, source and generation). A nil guesses makes no
+// guess.
 type guesses struct {
 	mutex sync.Mutex
 	of    map[int64]*guess
 }
 
-// guess has two numbers of batches for a scope: the consecutive batches with only new messages (run), and the batches
-// that are required before the next guess (takes).
+// guess has two numbers of batches for a scope (consumer, source and generation): the consecutive batches with only new
+// messages (run), and the batches that are required before the next guess (takes).
 type guess struct{ run, takes int }
 
-// likely reports whether the next batch of a scope should be guessed to be new.
+// likely reports whether the store should assume that the next batch of a scope (consumer, source and generation) has
+// only new messages.
 func (g *guesses) likely(scope int64) bool {
 	if g == nil {
 		return false

@@ -21,38 +21,38 @@ type Dated struct {
 	// Back is the number of days before today for which the first call creates partitions. Partitions for days before
 	// today are needed if older messages can still arrive. At most 3650. Back is ignored if the table exists.
 	Back int
-	// Move makes the first call of Store.Dated move the consumer's markers from the common table (the table of markers
-	// that all consumers share) into the consumer's own table, in one transaction. No process of the consumer may run
-	// during the move, because a process that was started before would still write its markers to the common table.
-	// Without Move, Store.Dated returns an error if the common table has markers of the consumer. BeginMove and EndMove
-	// move the markers while processes run.
+	// Move makes the first call of Store.Dated move the consumer's markers from the table of markers that all consumers
+	// share into the consumer's own table, in one transaction. No process of the consumer may run during the move,
+	// because a process that was started before would still write its markers to the table that all consumers share.
+	// Without Move, Store.Dated returns an error if the table that all consumers share has markers of the consumer.
+	// BeginMove and EndMove move the markers while processes run.
 	Move bool
 }
 
 // Moved is the result of EndMove.
 type Moved struct {
-	// Copied is the number of markers that were written into the table with daily partitions.
-	// Removed is the number of markers that were removed from the common table.
+	// Copied is the number of markers that were written into the table with daily partitions. Removed is the number of
+	// markers that were removed from the table that all consumers share.
 	Copied, Removed int64
 	// Held is the time for which the consumer's processes could not write markers.
 	Held time.Duration
-	// Fenced is true if the common table now rejects markers of the consumer, so that a process with an old store gets
-	// an error. The fence needs a lock on the common table. If the lock is not free in time, Fenced is false: call
-	// EndMove again.
+	// Fenced is true if the table that all consumers share now rejects markers of the consumer, so that a process with
+	// an old store gets an error. To reject markers, EndMove needs a lock on the table that all consumers share. If the
+	// lock is not free in time, Fenced is false: call EndMove again.
 	Fenced bool
 }
 
-// Dated returns a store for one consumer on the same database. The consumer's markers are in a table of their
-// own, with one partition for each day. The time in a message's id determines the partition. When the
-// retention of a partition has passed, the whole partition is dropped, which is fast and leaves no dead rows;
-// in the common table the markers would be deleted row by row. For ids that belong to no partition, see
-// store.Limits.PartitionedBy. Ids of another kind are not valid identities.
+// Dated returns a store for one consumer on the same database. The consumer's markers are in a table of their own, with
+// one partition for each day. The time in a message's id determines the partition. When the retention of a partition
+// has passed, the whole partition is dropped, which is fast and leaves no dead rows; in the table that all consumers
+// share, the markers would be deleted row by row. For ids that belong to no partition, see store.Limits.PartitionedBy.
+// Ids of another kind are not valid identities.
 //
 // The first call creates the table, which needs the privilege to create tables in the schema. Retain, Progressed and
 // Advance create further partitions, which needs the same privilege. At least one of the methods Retain, Progressed and
 // Advance must be called every four days. The error wraps semel.ErrState if the consumer's table has another kind of
-// ids. The error also wraps semel.ErrState if the consumer has markers in the common table and BeginMove was not
-// called. The error wraps semel.ErrUnsupported on SQLite and for a store that adopted a table.
+// ids. The error also wraps semel.ErrState if the consumer has markers in the table that all consumers share and
+// BeginMove was not called. The error wraps semel.ErrUnsupported on SQLite and for a store that adopted a table.
 func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 	return wrap(daily.OpenDays(ctx, s.db, database.Dated(o)))
 }
@@ -60,7 +60,7 @@ func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 // EndMove ends the move that BeginMove began. EndMove copies the markers. While the last markers are copied, the
 // consumer's processes wait. After that, all stores that Dated opened write markers to the table with daily partitions.
 // No process may use another store for the consumer any more; once Fenced is set, such a process cannot write markers.
-// Finally EndMove removes the copied markers from the common table.
+// Finally EndMove removes the copied markers from the table that all consumers share.
 //
 // If EndMove fails or is killed, call it again: the next call continues the move. The error wraps semel.ErrState if no
 // move has begun. The error also wraps semel.ErrState if the ids of markers are spelled in another way than in the
@@ -70,11 +70,12 @@ func (s *Store) EndMove(ctx context.Context, consumer string) (Moved, error) {
 	return Moved(done), err
 }
 
-// BeginMove begins to move the markers of a consumer from the common table into a table with daily partitions, while
-// the consumer's processes run. After BeginMove, Dated opens a store for the consumer. Processes with this new store
-// may run together with processes that use the old store: until EndMove, all processes write markers to the common
-// table. Processes with the new store accept only ids in the spelling that the table with daily partitions uses.
-// BeginMove ignores the option Move. BeginMove needs the privilege to create tables in the schema.
+// BeginMove begins to move the markers of a consumer from the table that all consumers share into a table with daily
+// partitions, while the consumer's processes run. After BeginMove, Dated opens a store for the consumer. Processes with
+// this new store may run together with processes that use the old store: until EndMove, all processes write markers to
+// the table that all consumers share. Processes with the new store accept only ids in the spelling that the table with
+// daily partitions uses. BeginMove ignores the option Move. BeginMove needs the privilege to create tables in the
+// schema.
 //
 // If a move has already begun, BeginMove returns no error. The error wraps semel.ErrState if the markers are
 // already in a table with daily partitions, or if a move for another kind of ids has begun. The error wraps

@@ -44,8 +44,8 @@ type Store struct {
 	// The channel turn contains a token while a batch is open. Markers and values change only while the channel has the
 	// token.
 	turn chan struct{}
-	// The mutex writing is locked while a record is written. The mutex guards the fields log and closed. Scopes change
-	// only while the mutex is locked.
+	// The mutex writing is locked while a record is written. The mutex guards the fields log and closed. Scopes (the
+	// numbers of consumer, source and generation) change only while the mutex is locked.
 	writing sync.Mutex
 	log     *log
 	closed  bool

@@ -24,8 +24,9 @@ type DaysLedger struct {
 	// test runs past midnight UTC.
 	Markers int   `json:"old_markers"`
 	Days    int64 `json:"days_dropped"`
-	// Calls is the number of calls of the reaper until the partition was dropped. Drop is the duration of the last call
-	// in milliseconds. WAL is the number of bytes that the dropping transactions wrote to the WAL.
+	// Calls is the number of calls of the reaper (which removes old markers) until the partition was dropped. Drop is
+	// the duration of the last call in milliseconds. WAL is the number of bytes that the dropping transactions wrote to
+	// the WAL.
 	Calls int     `json:"calls"`
 	Drop  float64 `json:"drop_ms"`
 	WAL   int64   `json:"drop_wal_bytes"`
@@ -93,8 +94,8 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 	return l
 }
 
-// drop calls the reaper until the reaper has dropped the daily partition. A running consumer makes the same calls of
-// the reaper.
+// drop calls the reaper (which removes old markers) until the daily partition is dropped. A running consumer makes the
+// same calls of the reaper.
 func (r *run) drop(ctx context.Context, l *DaysLedger) {
 	for l.Days == 0 && l.Calls < mostCalls {
 		r.advance(ctx)

@@ -56,7 +56,7 @@ type Ledger struct {
 	Markers int `json:"old_markers"`
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
-	// Slice is the 99th percentile of the durations of the reaper's calls, in milliseconds.
+	// Slice is the 99th percentile of the durations of the calls that remove markers, in milliseconds.
 	Slice float64 `json:"slice_p99_ms"`
 	Pace
 

@@ -1,6 +1,6 @@
 // Package retention is a fault test: it checks that the removal of old markers does not disturb consumers. A reaper
 // removes millions of old markers while four workers consume. Duplicates of messages whose markers were removed arrive
-// all the time. The package also measures the cost of the index that the reaper uses, and the cost of many markers that
+// all the time. The package also measures the cost of the index for the removal, and the cost of many markers that
 // stay.
 package retention
 
@@ -29,7 +29,7 @@ type Proof struct {
 	// Markers is the number of markers to remove.
 	Markers int
 	// Blind adds a fault that the run must detect: the workers do not check the age of a duplicate. Locks adds another
-	// fault: the reaper locks the table.
+	// fault: the reaper, which removes old markers, locks the table.
 	Blind, Locks bool
 	Seed         uint64
 }
@@ -219,7 +219,7 @@ func (r *run) lock(ctx context.Context) {
 	}
 }
 
-// know records the process id of a server process that serves the reaper.
+// know records the process id of a server process that serves the reaper (which removes old markers).
 func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

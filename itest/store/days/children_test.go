@@ -125,7 +125,7 @@ func dated(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }
 
-// pass runs one pass of the reaper.
+// pass runs one pass of the reaper, which removes old markers.
 func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	if err := s.Progressed(ctx, consumer, nil); err != nil {
 		return err

@@ -38,8 +38,8 @@ func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}}
 }
 
-// If handlers of a batch of claims queue statements, the store sends everything together with COMMIT. The
-// batch needs no guard row until a handler reads.
+// If handlers of a batch of claims queue statements, the store sends everything together with COMMIT. The batch needs
+// no guard row (which makes other COMMITs fail) until a handler reads.
 func TestQueuedClaims(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	// claimed returns a batch with the claim of a waiting message, and the results to commit the batch with.

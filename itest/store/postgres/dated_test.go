@@ -130,7 +130,7 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// The method kept returns the store with the interface that the reaper uses.
+// The method kept returns the store with the interface for removing old markers.
 func (s *shop) kept() store.Reaper { return s.store }
 
 // The method retained stores a retention for the consumer.

@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method walked calls the reaper until the pass over the markers has ended, and returns the sum of the results.
+// The method walked calls the reaper, which removes old markers, until the pass over the markers has ended, and returns
+// the sum of the results.
 func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"
@@ -26,7 +27,7 @@ func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	return sum
 }
 
-// block returns the block of the table at which the reaper continues.
+// block returns the block of the table at which the removal of markers continues.
 func (s *shop) block(t *testing.T) (n int64) {
 	t.Helper()
 	if err := s.db.QueryRowContext(t.Context(), s.in("select walk_block from in.semel_retention where consumer = 'billing'")).Scan(&n); err != nil {

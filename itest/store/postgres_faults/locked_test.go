@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// The number of times that another transaction's lock blocks a message while other messages commit. The number of
-// blocks is larger than the number of attempts.
+// The number of times that another transaction's lock blocks a message while other messages commit. The message is
+// blocked more often than the number of attempts.
 const meetings = 6
 
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {

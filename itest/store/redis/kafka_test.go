@@ -142,7 +142,7 @@ type other struct {
 	applied string
 }
 
-// starts starts a member in another process. The parameter s also counts the calls of this process.
+// starts starts a member in another process. The calls of the other process are also counted in s.
 func (m member) starts(t *testing.T, s *shop) *other {
 	t.Helper()
 	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}

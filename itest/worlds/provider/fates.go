@@ -40,8 +40,8 @@ func (f Fate) charges() bool {
 // Doubtful reports whether the caller cannot know if the payment was charged.
 func (f Fate) Doubtful() bool { return f != Well && f != TooMany }
 
-// Fates has the probabilities of the fates. The fate of a call depends only on the seed, the reference and
-// the number of calls for this reference.
+// Fates has the probabilities of the fates: the ways in which the provider reacts to a call. The fate of a call depends
+// only on the seed, the reference and the number of calls for this reference.
 type Fates struct {
 	Seed uint64
 	// PerMille is the number of calls in a thousand that have one of the common fates.

@@ -36,7 +36,7 @@ type Order struct {
 	Window time.Duration
 	// Hold is the time for which an unanswered call (Silent or ChargedSilent) stays open.
 	Hold time.Duration
-	// Fates has the probabilities of fates. With the zero value, every call gets its answer.
+	// Fates has the probabilities of failures. With the zero value, every call gets its answer.
 	Fates Fates
 }
 

@@ -31,7 +31,7 @@ const (
 	// the end of the move. The first attempt waits for firstPatience, and each further attempt twice as long, up to
 	// longestPatience.
 	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
-	// The number of times that the fence tries to lock the common table, with a wait of firstPatience each.
+	// The number of attempts to lock the table that all consumers share, with a wait of firstPatience each.
 	fenceTries = 50
 )
 
@@ -220,8 +220,8 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// leave prevents that markers of the consumer are written to the common table, and removes the consumer's markers from
-// this table.
+// leave prevents that markers of the consumer are written to the table that all consumers share, and removes the
+// consumer's markers from this table.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
@@ -255,8 +255,8 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence makes the common table reject the consumer's markers. The result stands is false if the lock of the table was
-// not free.
+// fence makes the table that all consumers share reject the consumer's markers. The result stands is false if the lock
+// of the table was not free.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
@@ -283,7 +283,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// clear removes the markers of a scope (a consumer, source and generation) from the common table.
+// clear removes the markers of a scope (a consumer, source and generation) from the table that all consumers share.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {

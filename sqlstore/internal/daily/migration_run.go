@@ -32,7 +32,8 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	}))
 }
 
-// move fills a table with daily partitions while its consumer still writes markers to the common table.
+// move fills a table with daily partitions while its consumer still writes markers to the table that all consumers
+// share.
 type move struct {
 	*database.Days
 	moves sqlform.Moving

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign checks a table of markers other than the common table, which all consumers share: a user's own table (see
+// Foreign checks a table of markers other than the table that all consumers share: a user's own table (see
 // internal/adoption), or a table with daily partitions.
 type Foreign interface {
 	// Admit returns an error if the table cannot contain markers of a given consumer, source and generation.
@@ -29,7 +29,7 @@ type Foreign interface {
 	Missing(err error) error
 }
 
-// NoForeign is the Foreign of a store that uses only the common table of markers.
+// NoForeign is the Foreign of a store that uses only the table of markers that all consumers share.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -47,13 +47,15 @@ type Scope struct {
 	Generation       int64
 }
 
-// Args returns the arguments for statements that look up a scope.
+// Args returns the arguments for statements that look up a scope (consumer, source and generation).
 func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
 
-// mostScopes is the largest size of the cache of scopes. When the cache is full, it is cleared.
+// mostScopes is the largest size of the cache of scopes (consumer, source and generation). When the cache is full, it
+// is cleared.
 const mostScopes = 10_000
 
-// Remembered returns the cached numbers of scopes, and 0 for scopes that are not in the cache.
+// Remembered returns the cached numbers of scopes (consumer, source and generation), and 0 for scopes that are not in
+// the cache.
 func (s *DB) Remembered(consumer string, sources []string, generation int64) []int64 {
 	numbers := make([]int64, len(sources))
 	s.mu.Lock()
@@ -64,7 +66,7 @@ func (s *DB) Remembered(consumer string, sources []string, generation int64) []i
 	return numbers
 }
 
-// Remember adds the numbers of scopes to the cache.
+// Remember adds the numbers of scopes (consumer, source and generation) to the cache.
 func (s *DB) Remember(consumer string, sources []string, generation int64, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +96,7 @@ type Options struct {
 }
 
 // DB is a database with the statements of its dialect. If Days is set, the statements use the table with daily
-// partitions instead of the common table.
+// partitions instead of the table that all consumers share.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
@@ -109,8 +111,8 @@ type DB struct {
 	Alone    bool               // true if each batch has one message
 	Level    sql.IsolationLevel // isolation level of batches
 	writers  chan struct{}      // one slot for each transaction that may write; nil without a limit
-	Foreign  Foreign            // checks the markers' table if it is not the common table
-	Days     *Days              // the table with daily partitions; nil if the common table has the markers
+	Foreign  Foreign            // checks the markers' table if it is not the shared table
+	Days     *Days              // the table with daily partitions; nil if the shared table has the markers
 	File     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // number of errors because of outdated plans

@@ -25,7 +25,8 @@ type Dated struct {
 // MostBack is the largest allowed Dated.Back.
 const MostBack = 3650
 
-// View returns a database whose statements use the table with daily partitions instead of the common table.
+// View returns a database whose statements use the table with daily partitions instead of the table that all consumers
+// share.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -51,8 +52,8 @@ type Days struct {
 	Dated
 	DB     *DB // the database that all consumers share
 	Number int64
-	// Moving is true if the markers were in the common table when the store was opened. A move may have ended after the
-	// opening. See package daily.
+	// Moving is true if the markers were in the table that all consumers share when the store was opened. A move may
+	// have ended after the opening. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
@@ -98,7 +99,7 @@ func (d *Days) Fit(_, id string) (string, error) {
 	if _, ok := d.IDTime.Of(spelled); !ok {
 		return "", fmt.Errorf("it is not a %v, whose time determines the day of its marker", d.IDTime)
 	}
-	if d.Moving && spelled != id { // processes that use the common table treat this spelling as another id
+	if d.Moving && spelled != id { // for processes with the shared table, this spelling is another id
 		return "", fmt.Errorf("it differs in case from %q, which is not supported while the consumer moves to days", spelled)
 	}
 	return spelled, nil

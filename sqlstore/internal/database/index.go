@@ -35,7 +35,7 @@ func (s *DB) ofScopes() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
-// OfReaper returns the index with which the reaper finds the markers that it must remove.
+// OfReaper returns the index with which the reaper (which removes old markers) finds the markers to remove.
 func (s *DB) OfReaper() ExtraIndex {
 	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds markers to remove"}
 }

@@ -33,7 +33,8 @@ type Session struct {
 	wounded bool // guarded by mu; true after cut
 }
 
-// Open waits for a writer's slot and begins a transaction. The context limits only this call, not the transaction.
+// Open waits until this process may write (SQLite allows one writer at a time), and begins a transaction. The context
+// limits only this call, not the transaction.
 func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, error) {
 	release, err := s.AcquireWriter(ctx)
 	if err != nil {
@@ -97,7 +98,8 @@ func (e *Session) cut() {
 	}
 }
 
-// AcquireWriter waits for a writer's slot. The returned function frees the slot.
+// AcquireWriter waits for a writer's slot, the right to write (SQLite allows one writer at a time). The returned
+// function frees the slot.
 func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil

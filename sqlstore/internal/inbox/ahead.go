@@ -14,7 +14,7 @@ const MostAhead = 1000
 // CutAhead shortens the waits of rows that were written while the database's clock was ahead. CutAhead examines the
 // rows whose numbers are in the parameter only, or all rows if only is empty. The results are the number of changed
 // rows, and the largest time by which the clock was ahead. In SQLite, CutAhead first checks whether rows must be
-// changed, so that it does not take the writer's slot without need.
+// changed, so that it does not block other writers without need.
 func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
 		return cut(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))

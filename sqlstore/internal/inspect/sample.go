@@ -128,8 +128,8 @@ type SampledReaping struct {
 	Walked bool
 }
 
-// SampleReaping returns the progress of the reaper for each consumer. Consumers that keep all markers forever
-// are missing in the result.
+// SampleReaping returns the progress of the reaper, which removes old markers, for each consumer. Consumers that keep
+// all markers forever are missing in the result.
 func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, error) {
 	all := map[string]SampledReaping{}
 	err := sample(ctx, s.db, s.db.SQL.SampleReaping, func(rows *sql.Rows) error {

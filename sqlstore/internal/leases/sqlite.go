@@ -31,8 +31,8 @@ func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Cl
 	return all, err
 }
 
-// sqliteClaims handles claims one by one, in a transaction with the writer's slot. With SQLite, no statement is a round
-// trip.
+// sqliteClaims handles claims one by one, in a transaction that excludes other writers. With SQLite, no statement is a
+// round trip.
 type sqliteClaims struct{}
 
 // claimable is a row that can be claimed now. The fields suspect and blocked have the same meaning as the fields of
@@ -69,8 +69,7 @@ func (sqliteClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOpti
 	return all, err
 }
 
-// mayBeDue checks whether rows wait, without the writer's slot, which other transactions need. Usually the inbox is
-// empty.
+// mayBeDue checks whether rows wait, without excluding other writers. Usually the inbox is empty.
 func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error) {
 	if err := s.File.Check(); err != nil {
 		return false, err
@@ -112,8 +111,8 @@ func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t
 	}, true, []byte(consumer), int64(t))
 }
 
-// extend only checks the claims while a batch of this store is open. The batch has the writer's slot, so no
-// other process can claim the rows.
+// extend only checks the claims while a batch of this store is open. The batch excludes other writers, so no other
+// process can claim the rows.
 func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (lost []int, err error) {
 	if !writerIsFree(ctx, s) {
 		for i, c := range claims {
@@ -135,7 +134,7 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 // A time that is longer than any write of the store, except a batch.
 const shortWrite = 100 * time.Millisecond
 
-// writerIsFree waits briefly for the writer's slot, and reports whether it got the slot.
+// writerIsFree waits briefly for the right to write, and reports whether it got this right.
 func writerIsFree(ctx context.Context, db *database.DB) bool {
 	ctx, cancel := context.WithTimeout(ctx, shortWrite)
 	defer cancel()

@@ -96,11 +96,12 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	return l.judge(ctx, marks, nil, met, verdicts)
 }
 
-// The number of scopes (consumer, source and generation) that one statement reads. Most batches have one scope.
+// The number of scopes (consumer, source and generation) that one statement reads. Most batches have one source, and so
+// one scope.
 const scopesAtOnce = 1000
 
-// lows returns, by scope, the times up to which markers were removed. Only the times that the markers of the batch need
-// are read.
+// lows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only the times
+// that the markers of the batch need are read.
 func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

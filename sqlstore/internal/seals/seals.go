@@ -51,8 +51,8 @@ func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, e
 	return done, s.db.Answer("seal", err)
 }
 
-// sealTurn makes this process the only process that writes seals, or returns database.ErrElsewhere. In SQLite, the
-// writer's slot already excludes other processes.
+// sealTurn makes this process the only process that writes seals, or returns database.ErrElsewhere. In SQLite, a write
+// transaction already excludes other processes.
 func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.Postgres == nil {
 		return nil
