@@ -11,7 +11,7 @@ type line struct {
 	text []byte
 	// The fields start and end are the range of the line in the file, including the line end.
 	start, end int64
-	// length is the length of the whole line without the line end.
+	// The length of the whole line without the line end.
 	length int64
 }
 

@@ -24,9 +24,9 @@ type sweeper interface {
 	sweep(ctx context.Context) error
 }
 
-// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes may
-// call Sweep; only one at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes
-// some expired keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
+// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes may call Sweep;
+// only one process at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes some expired
+// keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
 func (g *Guard) Sweep(ctx context.Context) error {
 	s, sweeps := g.door.(sweeper)
 	if !sweeps {

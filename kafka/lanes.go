@@ -69,8 +69,8 @@ func (ls *lanes) with(do func(all []*lane)) {
 	do(ls.order)
 }
 
-// The method at returns the lane of a partition, even if the lane is lost; nil if the partition has no lane. Call this
-// method only in a callback of the method with.
+// The method at returns the lane of a partition, even if the lane is lost; nil if the partition has no lane. Only
+// callbacks of the method with may call the method at.
 func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
 // touch requests a report of the lanes at once. touch never blocks.

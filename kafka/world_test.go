@@ -371,7 +371,7 @@ func (w *world) bury() {
 	}
 }
 
-// The method until waits until the function true returns true, and fails after the time within.
+// The method until waits until the condition true holds, and fails after the time within.
 func (w *world) until(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)

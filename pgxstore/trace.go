@@ -62,7 +62,7 @@ func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context
 	return ctx, t
 }
 
-// The method reads records that the next answer is about to be read.
+// The method reads must be called before the next answer is read.
 func (t *trace) reads() {
 	if t != nil {
 		t.reading = time.Now()

@@ -17,8 +17,8 @@
 //   - A failover loses all writes that had not reached the promoted replica.
 //
 // New reads the settings of the server (see Durable). leasedkey refuses a volatile server unless AllowVolatile gives a
-// reason. Keys expire by the clock of the server. If that clock jumps ahead, keys expire early. If the clock is set
-// back, a lease may last up to twice as long.
+// reason. Keys expire by the clock of the server. If the clock of the server jumps ahead, keys expire early. If the
+// clock is set back, a lease may last up to twice as long.
 //
 // Each step is one script over one key, in constant time, so the store works in Redis Cluster.
 package redisstore

@@ -96,8 +96,8 @@ func wrap(db *database.DB, err error) (*Store, error) {
 
 // Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error. After a
 // change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts errors of outdated
-// statements. After such an error, the connections of open batches are closed, so that the next attempt prepares the
-// statement again.
+// statements. After an error of an outdated statement, the connections of open batches are closed, so that the next
+// attempt prepares the statement again.
 func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
 // IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full disks, lack of memory, and

@@ -109,7 +109,7 @@ const (
 	piece      = 32 << 10
 )
 
-// readBody reads the whole body. The returned bytes count against InHand, even if readBody returns a fate.
+// readBody reads the whole body. The returned bytes count against InHand, even if the request must be rejected.
 func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address string) ([]byte, Fate) {
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte

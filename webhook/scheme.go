@@ -77,11 +77,11 @@ var (
 	ErrMalformed = fmt.Errorf("%w: its headers cannot be read", ErrSignature)
 	// ErrForged means that the signature of the body matches no secret.
 	ErrForged = fmt.Errorf("%w: no secret makes it of this body", ErrSignature)
-	// ErrOld means that the signed time is too long ago. Verify checks the signature before the time. Signed
-	// cannot check the signature.
+	// ErrOld means that the signed time is too long ago. Verify checks the signature before the time; the method Signed
+	// does not check the signature.
 	ErrOld = fmt.Errorf("%w: it was made too long ago", ErrSignature)
-	// ErrEarly means that the signed time is too far ahead. Verify checks the signature before the time.
-	// Signed cannot check the signature.
+	// ErrEarly means that the signed time is too far ahead. Verify checks the signature before the time; the method
+	// Signed does not check the signature.
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 

@@ -25,8 +25,8 @@ type Release struct {
 	Plant Plant
 }
 
-// Plant contains settings with which a release stores data in a different way than the other release. An empty field
-// changes nothing.
+// Plant contains settings with which a release stores data in a different way than the other release. A release with an
+// empty Plant stores data in the normal way.
 type Plant struct {
 	// Prefix is the prefix of the release's tables. If the prefix differs, the release has tables of its own, and finds
 	// no markers of the other release.

@@ -2,8 +2,8 @@
 // River enqueue and process the same jobs. Each job inserts one row. The measured time includes enqueueing.
 //
 // If each job has its own transaction, River completes the job with JobCompleteTx. Effect and completion are then one
-// commit, as with Semel. By default River completes jobs in batches after their effects. If the process crashes between
-// effect and completion, the effect happens again. The package also measures River's default.
+// commit, as with Semel. By default, River completes jobs in batches after the effects of the jobs. If the process
+// crashes between effect and completion, the effect happens again. The package also measures River's default.
 package river
 
 import (

@@ -72,7 +72,8 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 }
 
 // since is the position up to which all markers are copied. The field at is a time: all markers with an earlier time
-// are copied. Only markers of transactions with a number from the field next on may be missing.
+// are copied. Transactions with a number below the field next may still write markers with an earlier time, so round
+// waits until these transactions have ended.
 type since struct{ next, at int64 }
 
 // end copies in rounds until few markers are left, and copies the rest while the writing of markers is

@@ -120,8 +120,8 @@ func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
 // Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error. After a
 // change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts errors of outdated
-// statements. After such an error, the connections of open batches are closed, so that the next attempt prepares the
-// statement again.
+// statements. After an error of an outdated statement, the connections of open batches are closed, so that the next
+// attempt prepares the statement again.
 func (s *DB) Classify(err error) store.Class {
 	err = readable(err)
 	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {

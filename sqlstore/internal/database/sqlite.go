@@ -89,7 +89,7 @@ func methodCode(err error) (int, bool) {
 	return code, ok
 }
 
-// numbering is an error of SQLite with its code. The errors of most drivers have this method.
+// numbering is an error of SQLite with its code. The errors of most drivers have the method Code.
 type numbering interface {
 	error
 	Code() int

@@ -26,7 +26,7 @@ type Sampled struct {
 	// Consumers has the counts by the name of the consumer. Each generation of a consumer has a name of its
 	// own.
 	Consumers map[string]SampledRows
-	// AtLeast is true if more rows exist than were counted. The figures are then lower bounds.
+	// AtLeast is true if more rows exist than were counted. With AtLeast, the figures are lower bounds.
 	AtLeast bool
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Points around the copy of a dead letter, in addition to the points of the engine. At the point duringCopy, the broker
-// is frozen while the record is sent.
+// Points before, during and after the copy of a dead letter, in addition to the points of the consumer. At the point
+// duringCopy, the broker is frozen while the record is sent.
 const (
 	beforeCopy = "BeforeCopy"
 	duringCopy = "DuringCopy"
