@@ -176,7 +176,7 @@ func (s *shelf) crash(point faults.Point) semel.Counts {
 }
 
 // twoAtOnce runs two processes that both read the file. Each process waits until both processes have fetched lines.
-// Otherwise a quick process could save its position at the end of the file before the other process starts.
+// Without this wait, a quick process could save its position at the end of the file before the other process starts.
 func twoAtOnce(s *shelf) semel.Counts {
 	s.put("orders", 1, 30)
 	var reading sync.WaitGroup

@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// The method next returns a piece of data if one is available. If not, next requests a piece. A piece is valid until
-// the following call of next.
+// The method next returns a piece of data if one is available. If no piece is available, next requests one. A piece is
+// valid until the following call of next.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true
@@ -57,8 +57,8 @@ func (p *pump) next() (piece, bool) {
 	}
 }
 
-// close ends the goroutine. If the reader supports deadlines, close waits for the goroutine. Otherwise a read
-// in progress ends with the next input or with the process, and its data is dropped.
+// close ends the goroutine. If the reader supports deadlines, close waits for the goroutine. If the reader supports no
+// deadlines, a read in progress ends with the next input or with the process, and its data is dropped.
 func (p *pump) close() {
 	close(p.wanted)
 	r, ok := p.reader.(interface{ SetReadDeadline(time.Time) error })

@@ -21,8 +21,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// forsaken returns a test server and its store with an abandoned request "k", whose process died. After that, the
-// function handler handles requests.
+// forsaken returns a test server and its store with an abandoned request "k", whose process died. All later requests
+// are handled by the function handler.
 func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
 	t.Helper()
 	keys := memstore.NewKeys()

@@ -35,9 +35,9 @@ type Config struct {
 	// operators; default one day.
 	Retries time.Duration
 
-	// Methods are the methods whose requests need a key; default POST and PATCH. If a method is neither in
-	// Methods nor in Pass, its requests get 405 method-not-protected. Otherwise a route without a method
-	// would let PUT, or "post" in lower case, reach the handler unprotected.
+	// Methods are the methods whose requests need a key; default POST and PATCH. If a method is neither in Methods nor
+	// in Pass, its requests get 405 method-not-protected. Without this rule, a route without a method would let PUT, or
+	// "post" in lower case, reach the handler unprotected.
 	Methods []string
 	// Pass are methods whose requests reach the handler unprotected. For example, set Pass to GET if the
 	// guard wraps a whole router. The default is none.

@@ -11,7 +11,7 @@ import (
 )
 
 // patient is a store of idempotency keys with a timeout for claims. If the response to a claim is lost, patient repeats
-// the claim once with the same token. Otherwise the first claim would block the key until its lease ends.
+// the claim once with the same token. Without the repetition, the first claim would block the key until its lease ends.
 type patient struct{ keystore.Store }
 
 // The delay before a claim is repeated.

@@ -130,8 +130,8 @@ func (s *shares) leave(of *sharer) {
 }
 
 // serve gives units to waiting requests, one request of each caller in turn. If too few units are free for a request,
-// serve gives no units to later requests. Otherwise smaller requests could overtake a large request forever. The mutex
-// is held.
+// serve gives no units to later requests. If serve went on, smaller requests could overtake a large request forever.
+// The mutex is held.
 func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()

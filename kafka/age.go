@@ -22,9 +22,9 @@ const endKnown = 4 * askEvery
 //   - If the lane has records that are not acked, or records whose offset commit is not confirmed: the time of the
 //     oldest such record, but not later than its delivery, because producers' clocks may be ahead.
 //   - If an answer of the brokers in the last minute said that the lane is at the end of its log: zero.
-//   - Otherwise the time of the first unread record. Until the source knows the time of the first unread record: the
-//     time of the last fetched records. With the brokers' times (LogAppendTime) no later record is older than those;
-//     with producers' times (CreateTime), a producer with a slow clock may write older records.
+//   - In all other cases: the time of the first unread record. Until the source knows the time of the first unread
+//     record: the time of the last fetched records. With the brokers' times (LogAppendTime) no later record is older
+//     than those; with producers' times (CreateTime), a producer with a slow clock may write older records.
 //
 // A stopped lane never counts as finished. A lane is missing in the result if one of its records has no time.
 // A lane is also missing if nothing was read since the lane was assigned and the brokers have not yet answered

@@ -228,7 +228,7 @@ const againAfter = 50 * time.Millisecond
 
 // The method last commits all acks before the source ends. The group refuses commits of a generation that has just
 // ended. If the group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for
-// lastCommit and for half of the remaining time. The other half of the time is for leaving the group.
+// lastCommit and for half of the remaining time. Half of the remaining time is reserved for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {

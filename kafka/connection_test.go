@@ -183,8 +183,8 @@ func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
 	})
 }
 
-// A dial must end as soon as the client gives up the dial. Otherwise virtual time would stop, because the client holds
-// a lock until the dial returns.
+// A dial must end as soon as the client gives up the dial. If the dial did not end, virtual time would stop, because
+// the client holds a lock until the dial returns.
 func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
 	for name, frozen := range map[string]bool{"during its latency": false, "on a frozen wire": true} {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {

@@ -278,10 +278,10 @@ func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 // about reports whether a reason concerns a partition.
 func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
 
-// A repeated reason replaces the next member only after a pause. Otherwise a topic whose deletion hangs would cause a
-// rebalance every second. Each pause is twice as long as the previous pause, up to a maximum. If the reason does not
-// occur for a long time, the next pause is the shortest again. A different reason does not wait for the pause of an
-// earlier reason, because in a stopped partition the retention of the topic may remove more records.
+// A repeated reason replaces the next member only after a pause. Without the pause, a topic whose deletion hangs would
+// cause a rebalance every second. Each pause is twice as long as the previous pause, up to a maximum. If the reason
+// does not occur for a long time, the next pause is the shortest again. A different reason does not wait for the pause
+// of an earlier reason, because in a stopped partition the retention of the topic may remove more records.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute

@@ -155,8 +155,8 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			if !s.Unsent() || ctx.Err() != nil {
 				return p.judge(ctx, s, record.Topic)
 			}
-			// Another call for the same message was cancelled, together with the shared record. So this call sends the
-			// record again.
+			// Another call for the same message was cancelled, together with the record that both calls share. So this
+			// call sends the record again.
 		case <-ctx.Done():
 			s.Cancel()
 			return p.unconfirmed(ctx, s, record.Topic)

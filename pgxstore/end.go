@@ -118,8 +118,8 @@ func (b *batch) trim(marks []int) *request {
 
 // row returns the statements that write an inbox row, or count one more delivery in an existing row. No answer is read
 // before COMMIT, so the statements themselves must handle an existing row with the same key. If the row is for a
-// conflict, another batch may have written the existing row. Otherwise the existing row was left behind when its marker
-// was removed.
+// conflict, another batch may have written the existing row. If the row is not for a conflict, the existing row was
+// left behind when its marker was removed.
 func (b *batch) row(r *store.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	if r.Repeat {

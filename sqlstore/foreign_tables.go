@@ -58,9 +58,9 @@ func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 }
 
 // EndMove ends the move that BeginMove began. EndMove copies the markers. While the last markers are copied, the
-// consumer's processes wait. After that, all stores that Dated opened write markers to the table with daily partitions.
-// No process may use another store for the consumer any more; once Fenced is set, such a process cannot write markers.
-// Finally EndMove removes the copied markers from the table that all consumers share.
+// consumer's processes wait. After EndMove, all stores that Dated opened write markers to the table with daily
+// partitions. No process may use another store for the consumer any more; once Fenced is set, such a process cannot
+// write markers. Finally EndMove removes the copied markers from the table that all consumers share.
 //
 // If EndMove fails or is killed, call it again: the next call continues the move. The error wraps semel.ErrState if no
 // move has begun. The error also wraps semel.ErrState if the ids of markers are spelled in another way than in the

@@ -66,8 +66,8 @@ func New(c Config) (*Receiver, error) {
 		open: map[*arrival]struct{}{}, reading: map[string]source.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
-// ServeHTTP answers one request. If the message is committed or is a duplicate, the answer is 200. Otherwise
-// the answer is a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
+// ServeHTTP answers one request. If the message is committed or is a duplicate, the answer is 200. For all other
+// outcomes, the answer is a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
 // request again after Retry-After.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	began := time.Now()

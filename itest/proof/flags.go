@@ -9,7 +9,7 @@ import (
 )
 
 // Payloads declares the flag that names a file of real payloads. If the flag is given, the payloads are loaded into the
-// slice hooks. Otherwise the slice contains generated payloads.
+// slice hooks. Without the flag, the slice hooks contains generated payloads.
 func Payloads(flags *flag.FlagSet, hooks *[]webhooks.Webhook) {
 	*hooks = webhooks.MadeUp(300, 4000)
 	flags.Func("webhooks", "`path` of index.json, as scripts/fetch-webhooks prints it; made-up payloads without", func(path string) (err error) {

@@ -77,8 +77,8 @@ type Ledger interface {
 	// Wrong returns an error that says what Semel did wrong, or nil. If a fault was added on purpose, Wrong must return
 	// an error.
 	Wrong() error
-	// Fault returns an error if the run proves nothing: Semel did something wrong, or too few faults
-	// happened. Otherwise Fault returns nil.
+	// Fault returns an error if the run proves nothing: Semel did something wrong, or too few faults happened. If the
+	// run was successful, Fault returns nil.
 	Fault() error
 }
 

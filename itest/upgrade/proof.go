@@ -40,7 +40,7 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until all messages are read. After that, each release retries rows of both releases and reads
+// Run runs both releases until all messages are read. In the end, each release retries rows of both releases and reads
 // all messages from the beginning. Run returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	p.Stage = s

@@ -10,7 +10,7 @@ func Full() Proof {
 		Kills: 21, Freezes: 3, ForGood: true, BrokerRestarts: 3, DatabaseRestarts: 3, Changes: 2, Redelivered: 2_000}
 }
 
-// Quick reduces the sizes in p so that the fault test takes about a minute. The other settings of p stay.
+// Quick reduces the sizes in p so that the fault test takes about a minute. Quick does not change other settings of p.
 func Quick(p Proof) Proof {
 	p.Events, p.Duplicates, p.Publish = 20_000, 2_000, 40*time.Second
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 6, 1, true, 1, 1, 1, 1

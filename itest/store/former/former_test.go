@@ -25,8 +25,8 @@ import (
 // order contains the settings of a child process: its release, its file, and the point at which it kills itself.
 type order struct {
 	Path string
-	// Newer means that the identity is the event id and that the previous identity is the order id. The
-	// other release knows only the order id.
+	// Newer means that the identity is the event id and that the previous identity is the order id. A release without
+	// Newer knows only the order id.
 	Newer bool
 	// Point and Hit say where the child kills itself: when it passes the point for the Hit-th time. Without
 	// a point the child ends normally.

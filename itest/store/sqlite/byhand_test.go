@@ -55,7 +55,7 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	}
 }
 
-// A claim ends only if the marker still waits for its row. Otherwise a marker "applied" could be overwritten,
+// A claim ends only if the marker still waits for its row. Without this check, a marker "applied" could be overwritten,
 // or a row could be completed a second time.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	for name, event := range map[string]store.RowEvent{

@@ -27,7 +27,7 @@ func TestALookAtRowsInPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In this case rows wait although their markers do not have the state "waiting".
+	// The test covers rows that wait although their markers do not have the state "waiting".
 	states := []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateCompleted}
 	for i := range 15 {
 		of := scope

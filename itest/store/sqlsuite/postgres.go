@@ -11,7 +11,7 @@ import (
 )
 
 // Effects contains the statements that create a test's tables for effects in PostgreSQL. One table of effects has no
-// unique key. The other table rejects a second row with the constraint the_name.
+// unique key. A second table of effects rejects a second row with the constraint the_name.
 var Effects = []string{
 	"create table in.effects (name bytea not null)",
 	"create index on in.effects using hash (name)",

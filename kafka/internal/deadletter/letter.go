@@ -83,8 +83,9 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 }
 
 // If a topic does not accept the size of a dead letter, even in a batch without other records, the dead letter is
-// truncated. Otherwise the lane of the message would stop permanently. The row in the store has the whole message. The
-// header semel-length marks a truncated dead letter and contains the length of the original value.
+// truncated. If the dead letter were not truncated, the lane of the message would stop permanently. The row in the
+// store has the whole message. The header semel-length marks a truncated dead letter and contains the length of the
+// original value.
 
 // Cut returns a smaller dead letter, or nil if the dead letter cannot be smaller. The first step keeps only the
 // beginning of the value, the second step no value, the third step only the headers that Semel adds. The key and the

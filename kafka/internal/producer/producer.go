@@ -95,8 +95,8 @@ func (w *Producer) writeAlone(o *Record) {
 	w.next()
 }
 
-// takeOver removes the records whose Ctx has ended from the queue, and returns these records. Otherwise the queue would
-// grow while the current record has no answer. The caller holds mu.
+// takeOver removes the records whose Ctx has ended from the queue, and returns these records. Without takeOver, the
+// queue would grow while the current record has no answer. The caller holds mu.
 func (w *Producer) takeOver() []*Record {
 	var over, wanted []*Record
 	for _, o := range w.queue {

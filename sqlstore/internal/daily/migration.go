@@ -71,9 +71,8 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// since is the position up to which all markers are copied. The field at is a time: all markers with an earlier time
-// are copied. Transactions with a number below the field next may still write markers with an earlier time, so round
-// waits until these transactions have ended.
+// since is a position of the copy: the markers of all transactions with a number below the field next are copied. The
+// markers of later transactions have at least the time of the field at.
 type since struct{ next, at int64 }
 
 // end copies in rounds until few markers are left, and copies the rest while the writing of markers is

@@ -64,8 +64,8 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 	return e, nil
 }
 
-// connection returns a connection if the database file is still at its path. Without this check, SQLite would
-// create an empty file.
+// connection returns a connection if the database file is still at its path. Without the check of the file, SQLite
+// would create an empty file.
 func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	if err := s.File.Check(); err != nil {
 		return nil, err

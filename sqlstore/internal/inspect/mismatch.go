@@ -209,9 +209,9 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 	return all, db.Answer("scopes", err)
 }
 
-// deniesIntent reports whether an intent contradicts the marker of its cause. There are two exceptions. A failed
-// message keeps the intents that its earlier steps wrote. A message that ran again may have taken effect earlier, which
-// its row shows. If the message no longer has a row, the cause of the intent is unknown.
+// deniesIntent reports whether an intent contradicts the marker of its cause. Two kinds of intents contradict nothing.
+// A failed message keeps the intents that its earlier steps wrote. A message that ran again may have taken effect
+// earlier, which its row shows. If the message no longer has a row, the cause of the intent is unknown.
 func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
 	if in.was == 0 {
 		return true, nil

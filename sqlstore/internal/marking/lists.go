@@ -22,8 +22,8 @@ type Lists struct {
 	Own bool
 }
 
-// Chunks splits a list for the statements. With prepared statements, the parts have the prepared lengths. Otherwise the
-// number of parts is as small as possible.
+// Chunks splits a list for the statements. With prepared statements, the parts have the prepared lengths. Without
+// prepared statements, the number of parts is as small as possible.
 func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	if !l.Own || l.DB.Prepared.ByLength.Load() == nil {
 		return l.DB.Dialect.Chunks(of)
