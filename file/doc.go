@@ -17,10 +17,10 @@
 //     only if it is a complete JSON object or array. If the last line is not complete, it stays unread,
 //     [Options.Notice] reports its first byte, and the position stays before the line. A followed file always waits for
 //     the line end, until another file takes its name.
-//   - A line is never repaired. If it is not JSON, is not UTF-8, has a lone surrogate or repeats a member name, it is
-//     delivered with semel.ReasonMalformed and its raw bytes. If it is longer than [Options.MaxLine], it is delivered
-//     with semel.ReasonTooLarge and its first 64 KiB; the header [HeaderLength] contains its length. For malformed and
-//     too long lines, the header [HeaderDetail] contains the reason.
+//   - A line is never repaired. If a line is not JSON, is not UTF-8, has a lone surrogate or repeats a member name, the
+//     line is delivered with semel.ReasonMalformed and its raw bytes. If a line is longer than [Options.MaxLine], the
+//     line is delivered with semel.ReasonTooLarge and its first 64 KiB; the header [HeaderLength] contains its length.
+//     For malformed and too long lines, the header [HeaderDetail] contains the reason.
 //
 // See [Format] for the conversion of a line to a message. The consumer decodes lines. Code that calls Fetch
 // itself must call Decode of source.Delivery before it reads a message.

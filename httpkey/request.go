@@ -117,8 +117,8 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 // compare fingerprints of two versions, so a key with a fingerprint of version 1 matches every request of its caller.
 const fingerprints = 2
 
-// The headers that determine how a body is read. If their values differ, the requests differ, even if the bytes of the
-// bodies are equal.
+// The headers that determine how a body is read. If the values of these headers differ, the requests differ, even if
+// the bytes of the bodies are equal.
 var fingerprinted = []string{"Content-Encoding", contentType}
 
 // fingerprint returns a hash of a request's method, path, query, body, and the headers in fingerprinted. The hash

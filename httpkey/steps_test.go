@@ -39,7 +39,7 @@ func (b *bank) do(what, key string) {
 	b.keys[what][key] = true
 }
 
-// process is the store of idempotency keys in a process that dies at a point. After its death, calls of the process's
+// process is the store of idempotency keys in a process that dies at a point. After the process has died, calls of the
 // store have no effect.
 type process struct {
 	*memstore.Keys

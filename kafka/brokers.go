@@ -107,8 +107,8 @@ func (b *brokers) unreachable(err error) error {
 }
 
 // connectionError is the reason why no broker answered a request: the field dialed is the error of the connection, and
-// the field asked is the error of the request. The text is the more specific of the two errors; errors.Is finds both
-// errors.
+// the field asked is the error of the request. The text of a connectionError is the more specific of the two errors;
+// errors.Is finds both errors.
 type connectionError struct{ dialed, asked error }
 
 func (e connectionError) Error() string {

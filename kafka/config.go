@@ -186,10 +186,10 @@ const (
 	// HeaderTombstone is "true" if the value of the record was null. The body is then empty, as for a value of
 	// 0 bytes.
 	HeaderTombstone = message.HeaderTombstone
-	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has the header if its
-	// record is too large. A dead letter has the header if the dead letter was truncated because its topic does not
-	// accept large records. A record that arrives with the header HeaderLength is a truncated dead letter, and is
-	// rejected as too large.
+	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has the header
+	// HeaderLength if its record is too large. A dead letter has the header HeaderLength if the dead letter was
+	// truncated because its topic does not accept large records. A record that arrives with the header HeaderLength is
+	// a truncated dead letter, and is rejected as too large.
 	HeaderLength = semelheader.Length
 )
 

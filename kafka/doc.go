@@ -58,7 +58,7 @@
 // malformed event, never reaches a handler: it is delivered with the reason why the consumer must not handle
 // it.
 //
-// Origin.BrokerID contains the topic's id, the partition and the offset. With it, operators can find the
+// Origin.BrokerID contains the topic's id, the partition and the offset. With Origin.BrokerID, operators can find the
 // record as long as the topic exists.
 //
 // Records of transactions are delivered when they are committed. An open transaction blocks later records of

@@ -288,7 +288,7 @@ const (
 	lasting       = 2 * longestPause
 )
 
-// backoff contains the pause of each reason. Only the goroutine that replaces members uses it.
+// backoff contains the pause of each reason. Only the goroutine that replaces members uses a backoff.
 type backoff map[reason]delay
 
 type delay struct {

@@ -42,8 +42,9 @@
 // The store must know whether a handler committed, rolled back, or swallowed an error. If the driver shows the state of
 // the transaction (pgx's stdlib does), the store sees this state at once. With other drivers, the store asks the
 // database after each handler, which takes one more round trip for each message. The swallowed error itself is unknown,
-// because a *sql.Tx passes the error only to the handler. So the error counts as an attempt of the message, even after
-// a deadlock. With a driver other than pgx, killing a batch also closes the connection while a statement runs.
+// because a *sql.Tx passes the error only to the handler. So with other drivers, a swallowed error counts as an attempt
+// of the message, even after a deadlock. With a driver other than pgx, killing a batch also closes the connection while
+// a statement runs.
 //
 // Errors are classified by SQLSTATE. Errors of constraints, types, syntax and privileges, and RAISE without an
 // ERRCODE (P0001), are permanent. A trigger that wants its message to run again raises ERRCODE '40001', which

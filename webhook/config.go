@@ -36,7 +36,7 @@ type Config struct {
 	// the shorter timeout applies.
 	ReadWithin time.Duration
 	// Repeats is the time for which the provider may send an event again, automatically or on the command of a person;
-	// default 30 days. The retention of consumers must be longer.
+	// default 30 days. The retention of consumers must be longer than Repeats.
 	Repeats time.Duration
 	// Observe, if not nil, is called with the outcome of each request, from the goroutine of the
 	// request. Observe must not block.

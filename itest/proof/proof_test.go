@@ -26,7 +26,8 @@ func (l small) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(1, l.Rounds, "rounds"))
 }
 
-// smallRoom is a fault test for these Go tests. If its fault is added on purpose, each run doubles an effect.
+// smallRoom is a fault test for these Go tests. If the fault of smallRoom is added on purpose, each run doubles an
+// effect.
 type smallRoom struct{ rounds, runs int }
 
 func (r *smallRoom) Flags(flags *flag.FlagSet) {

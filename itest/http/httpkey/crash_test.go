@@ -60,8 +60,8 @@ func live(o order) error {
 	g, err := httpkey.New(store, c)
 	h := http.HandlerFunc(placeOrder)
 	if o.Completes {
-		// The test does not kill this process. The timeouts of this process are long, so that no other process
-		// completes its requests on a slow machine.
+		// A process that completes requests is not killed by the test. The timeouts of this process are long, so that
+		// no other process completes its requests on a slow machine.
 		c.Timeout, l.Lease = 20*time.Second, 30*time.Second
 	}
 	if o.Provider != "" {

@@ -68,9 +68,9 @@ func BeginningOf(p source.Position) (Beginning, error) {
 	return b, nil
 }
 
-// Store writes the data of a source to the consumer's store. The data is some hundred bytes for each topic and
-// is never removed, even if a topic is deleted. A topic that the source cannot see for some time looks
-// deleted. If its data were removed, Start would be used a second time and skip records.
+// Store writes the data of a source to the consumer's store. The data is some hundred bytes for each topic and is never
+// removed, even if a topic is deleted. A topic that the source cannot see for some time looks deleted. If the data of a
+// topic were removed, Start would be used a second time and skip records.
 type Store struct {
 	Consumer  string
 	Positions source.PositionStore // nil if Source.Positions was not called

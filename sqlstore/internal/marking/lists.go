@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lists runs statements with lists of marks in a transaction. A mark is a request to write a marker.
+// Lists runs, in a transaction, statements with lists of marks. A mark is a request to write a marker.
 type Lists struct {
 	DB *database.DB
 	Tx *sql.Tx

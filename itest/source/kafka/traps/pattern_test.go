@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// create creates a topic. Its name is the name of the test's topic, followed by the suffix.
+// create creates a topic whose name is the name of the test's topic, followed by the suffix.
 func (w *world) create(suffix string) string {
 	w.t.Helper()
 	name := w.topic + suffix
