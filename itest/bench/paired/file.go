@@ -83,7 +83,7 @@ func BuildFile(ctx context.Context, tree, to string) error {
 	return history.Go(ctx, tree, "build", "-o", to, "./cmd/semel")
 }
 
-// The method Measure returns a function that runs a binary over the input, once for each number of cores.
+// Measure returns a function that runs a binary over the input, once for each number of cores.
 func (f *FileRun) Measure(binary string) Measure {
 	return func(ctx context.Context) (Sample, error) {
 		s := Sample{}
@@ -160,8 +160,8 @@ func resident(state *os.ProcessState) float64 {
 	return float64(usage.Maxrss) * 1024 / 1e6
 }
 
-// The method Cores divides, in each round, the speed with the number of cores other by the speed with the number of
-// cores one. The results are the quartiles for the base and for the current tree.
+// Cores divides, in each round, the speed with the number of cores other by the speed with the number of cores one. The
+// results are the quartiles for the base and for the current tree.
 func (c Comparison) Cores(one, other int) (base, present bench.Quartiles) {
 	var earlier, now []float64
 	ratio := func(s Sample) float64 { return s[coresName(other)].Main / s[coresName(one)].Main }

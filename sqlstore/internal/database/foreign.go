@@ -61,7 +61,7 @@ type Days struct {
 // name returns the name of the table without the prefix.
 func (d *Days) name() string { return "markers_" + strconv.FormatInt(d.Number, 10) }
 
-// For each kind of ids with a time, Ceilings contains a key that is above all ids of this kind.
+// Ceilings contains, for each kind of ids with a time, a key that is above all ids of this kind.
 var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
 // Load reads the statements and inserts the name of the table.
