@@ -89,7 +89,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 const writeWithin = 5 * time.Second
 
 // read returns the body of a request whose headers pass the first check. The body counts against InHand. If
-// the request must be rejected, read returns the fate of the request.
+// the request must be rejected, read returns the outcome of the request.
 func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	switch {
 	case q.Method != http.MethodPost:

@@ -14,7 +14,7 @@ import (
 )
 
 // Reading is the result of one run for one row. The field Main is the value to compare. The field Beside has further
-// values.
+// values, which are only shown.
 type Reading struct {
 	Main   float64
 	Beside []float64

@@ -69,7 +69,7 @@ func (r *run) decide(ctx context.Context) (decided int) {
 		case rows[i].UnknownOutcome():
 			errs = r.store.Resolve(ctx, admin.ResolvedNotDone, act, rows[i].Seen())
 		case r.ledger.decided[p.Reference]:
-			// The repeated call was rejected for now, after its attempts were used up.
+			// The service rejected the repeated call until all attempts were used up.
 			errs = r.store.Requeue(ctx, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}, rows[i].Seen())
 		default:
 			continue // the payment is stuck, and the ledger reports it

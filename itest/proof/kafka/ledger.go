@@ -49,8 +49,8 @@ type Ledger struct {
 	Failed  int `json:"failed_runs,omitempty"`
 	Retried int `json:"parked_and_retried,omitempty"`
 	Refused int `json:"refused_by_token,omitempty"`
-	// Placed is the number of effects in the order of their stream. Misplaced is the number of the other
-	// effects. Blocked is the number of rows that waited for an earlier version. Filled is the number of
+	// Placed is the number of effects in the order of their stream. Misplaced is the number of effects out of
+	// this order. Blocked is the number of rows that waited for an earlier version. Filled is the number of
 	// streams whose missing versions came from a file. Skipped is the number of streams in which a command
 	// skipped missing versions.
 	Placed    int `json:"in_order,omitempty"`

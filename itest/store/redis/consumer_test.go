@@ -134,7 +134,7 @@ const lease = 30 * time.Second
 // The key policy of all consumers in this package.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// The method over returns a consumer that reads the source src and uses the store of keys keys.
+// The method over returns a consumer that reads the source src and uses the given store of keys.
 func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)

@@ -110,8 +110,8 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// The method next writes the next record of the queue if no record is in progress. Two records in progress could become
-// one batch.
+// The method next writes the next record of the queue if no record is in progress. The client could put two records in
+// progress into one batch.
 func (w *Producer) next() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {
