@@ -15,7 +15,7 @@ import (
 
 var followed = file.Options{Format: file.JSON, Follow: true}
 
-// following runs a test with a followed file in a synctest bubble.
+// The function following runs a test with a followed file in a synctest bubble.
 func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	})
 }
 
-// nothing fails the test if a delivery arrives within some time.
+// The method nothing fails the test if a delivery arrives within some time.
 func (d *desk) nothing() {
 	d.t.Helper()
 	if got, err := d.fetch(5 * time.Second); err != nil || len(got) > 0 {

@@ -32,8 +32,8 @@ func (l *lane) Info() source.Info {
 	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
 }
 
-// torn returns the last line of a followed file if the line has no line end. The writer of the file may not have
-// finished its last line.
+// The method torn returns the last line of a followed file if the line has no line end. The writer of the file may not
+// have finished its last line.
 func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {

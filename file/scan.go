@@ -80,7 +80,7 @@ func blank(l line) bool {
 	return true
 }
 
-// raw returns the next line like the method next, but also blank lines.
+// The method raw returns the next line like the method next, but also blank lines.
 func (s *scanner) raw(final bool) (line, bool) {
 	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
 	switch {

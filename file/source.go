@@ -64,8 +64,8 @@ func (s *Source) Validate() error {
 	return f.Close()
 }
 
-// open opens the file. Only regular files are allowed, because a read of another kind of file could block, and such a
-// file has no positions.
+// The method open opens the file. Only regular files are allowed, because a read of another kind of file could block,
+// and such a file has no positions.
 func (s *Source) open() (*os.File, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {

@@ -211,7 +211,7 @@ func (l *ledger) abandon(g *generation) int {
 	return before - len(l.back)
 }
 
-// flags reports whether the source is paused and whether it is closed; Fetch needs both before it reads.
+// The method flags reports whether the source is paused and whether it is closed; Fetch needs both before it reads.
 func (l *ledger) flags() (paused, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -70,7 +70,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	return err
 }
 
-// due reports whether a Completer should run the request of a key now.
+// The method due reports whether a Completer should run the request of a key now.
 func (c *Completion) due(k *admin.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {

@@ -273,7 +273,7 @@ func (c *Config) rule(status int) Rule {
 	return KeepAnswer
 }
 
-// places divides Config.MostOpen among callers. The method bodies divides Config.MostBytes among callers.
+// The method places divides Config.MostOpen among callers. The method bodies divides Config.MostBytes among callers.
 func (c *Config) places() *shares {
 	each := min(cmp.Or(c.MostOfCaller, (c.MostOpen+1)/2), c.MostOpen)
 	if c.OneTenant {

@@ -37,7 +37,7 @@ const (
 	correct = "correct the request"
 )
 
-// rows returns the answers that the guard gives, by status.
+// The method rows returns the answers that the guard gives, by status.
 func (c *Contract) rows() []row {
 	all := []row{
 		{400, codeInvalid, "the header cannot be read", correct},
@@ -146,8 +146,8 @@ func (c *Contract) finality() string {
 	return text + "."
 }
 
-// exceptions returns the statuses whose rule differs from the rule of their class. The parameter final selects the
-// statuses that are final, or the statuses that are not final.
+// The method exceptions returns the statuses whose rule differs from the rule of their class. The parameter final
+// selects the statuses that are final, or the statuses that are not final.
 func (c *Contract) exceptions(final bool) string {
 	usual := Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}
 	var list []string

@@ -60,7 +60,7 @@ func (g *Guard) Figures(each func(measure.Figure)) {
 	state("most", g.config.MostOpen)
 }
 
-// fates returns all values of the label fate.
+// The function fates returns all values of the label fate.
 func fates() []string {
 	all := slices.Sorted(maps.Keys(titles))
 	for _, f := range []Fate{Passed, Ran, Replayed, Unprotected, Finished} {

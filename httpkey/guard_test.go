@@ -41,7 +41,7 @@ func effect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "order of "+string(body))
 }
 
-// open returns a protected handler and its store.
+// The function open returns a protected handler and its store.
 func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
 	t.Helper()
 	s := &shop{store: memstore.New(options...)}

@@ -65,7 +65,7 @@ func quoted(text string) (string, error) {
 	return "", fmt.Errorf("the %s header has no closing quote", Header)
 }
 
-// bare parses a key without quotes.
+// The function bare parses a key without quotes.
 func bare(text string) (string, error) {
 	for i := range len(text) {
 		b := text[i]

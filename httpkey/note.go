@@ -48,7 +48,7 @@ func appendHeaders(b []byte, header http.Header, names []string) []byte {
 	return b
 }
 
-// headers reads the headers that appendHeaders wrote.
+// The method headers reads the headers that appendHeaders wrote.
 func (r *reading) headers() http.Header {
 	header := http.Header{}
 	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {

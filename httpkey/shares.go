@@ -91,7 +91,7 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	return why
 }
 
-// free releases units of a caller.
+// The method free releases units of a caller.
 func (s *shares) free(caller string, units int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -156,7 +156,7 @@ func (s *shares) serve() {
 	}
 }
 
-// now returns the number of units in use.
+// The method now returns the number of units in use.
 func (s *shares) now() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

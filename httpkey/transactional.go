@@ -230,7 +230,7 @@ func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	return t.undone(store.ClassAborted, errBroken)
 }
 
-// undone returns the outcome of a request whose transaction was rolled back.
+// The method undone returns the outcome of a request whose transaction was rolled back.
 func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	if class == store.ClassDown || class == store.ClassContended {
 		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)

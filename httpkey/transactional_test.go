@@ -23,7 +23,7 @@ func on(op string) memstore.Option {
 	})
 }
 
-// effects returns the number of effects.
+// The method effects returns the number of effects.
 func (s *shop) effects() string {
 	if n := s.store.Get("orders"); n != nil {
 		return string(n)

@@ -16,8 +16,8 @@ import (
 // learn of new records, so after the time endKnown the source no longer reports a lane as finished.
 const endKnown = 4 * askEvery
 
-// ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a lane is
-// the first of the following times that applies:
+// The method ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
+// lane is the first of the following times that applies:
 //
 //   - If the lane has records that are not acked, or records whose offset commit is not confirmed: the time of the
 //     oldest such record, but not later than its delivery, because producers' clocks may be ahead.
@@ -54,8 +54,8 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age returns the time of the lane's oldest record that is not acked or not read. The time is zero if all records of
-// the lane are read and acked. The result known is false if the source does not know the time.
+// The method age returns the time of the lane's oldest record that is not acked or not read. The time is zero if all
+// records of the lane are read and acked. The result known is false if the source does not know the time.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false
@@ -98,8 +98,8 @@ func (l *lane) atEnd(now time.Time) bool {
 	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
 }
 
-// time returns the broker's time of a record that is not acked yet, but not a time after the delivery of the record.
-// The result is zero if the record has no time.
+// The method time returns the broker's time of a record that is not acked yet, but not a time after the delivery of the
+// record. The result is zero if the record has no time.
 func (r *record) time() time.Time {
 	if r.written.IsZero() || r.at.IsZero() {
 		return r.written
@@ -107,7 +107,8 @@ func (r *record) time() time.Time {
 	return earlier(r.written, r.at)
 }
 
-// time returns the time of an acked record. The result is zero if the record has no time or is not acked yet.
+// The method time returns the time of an acked record. The result is zero if the record has no time or is not acked
+// yet.
 func (s *slot) time() time.Time {
 	if s.settledTime == 0 {
 		return time.Time{}
@@ -115,7 +116,7 @@ func (s *slot) time() time.Time {
 	return time.UnixMilli(s.settledTime).UTC()
 }
 
-// earlier returns the earlier of two times. A zero time counts as missing.
+// The function earlier returns the earlier of two times. A zero time counts as missing.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -159,7 +160,7 @@ type standingLane struct {
 	end int64
 }
 
-// standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
+// The method standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
 func (p *progress) standing(now time.Time) []standingLane {
 	var all []standingLane
 	for l := range p.lanes.each {

@@ -35,7 +35,7 @@ func (w *world) dated(partition int32, id string, at time.Time) {
 	w.produce(r)
 }
 
-// ages returns the ages that a source reports, by lane.
+// The function ages returns the ages that a source reports, by lane.
 func ages(s *Source) (map[string]time.Time, bool) {
 	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
@@ -45,7 +45,7 @@ func ages(s *Source) (map[string]time.Time, bool) {
 	return told, all
 }
 
-// ages fails the test unless a source reports exactly the lanes of the parameter want.
+// The method ages fails the test unless a source reports exactly the lanes of the parameter want.
 func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 	w.t.Helper()
 	told, known := ages(s)
@@ -210,7 +210,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 }
 
-// longer returns an answer in which the log of partition 0 ends one offset after its last record.
+// The method longer returns an answer in which the log of partition 0 ends one offset after its last record.
 func (w *world) longer() (kmsg.Response, error, bool) {
 	w.cluster.KeepControl()
 	response := kmsg.NewPtrListOffsetsResponse()

@@ -193,7 +193,7 @@ func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 	return all
 }
 
-// starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
+// The method starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
 // owner.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
 	all := c.toBegin(found)

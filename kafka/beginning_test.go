@@ -15,10 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// now makes a process begin after the existing records.
+// The function now makes a process begin after the existing records.
 func now(c *Config) { c.Start.Now = true }
 
-// anew deletes the topic and creates a topic with the same name.
+// The method anew deletes the topic and creates a topic with the same name.
 func (w *world) anew(partitions int32) {
 	w.t.Helper()
 	must(w.t, w.cluster.DeleteTopic(theTopic))

@@ -37,8 +37,8 @@ type brokers struct {
 	closed bool
 }
 
-// open creates the client if no client exists, and then calls the function begun. open returns false if the source is
-// closed.
+// The method open creates the client if no client exists, and then calls the function begun. open returns false if the
+// source is closed.
 func (b *brokers) open(begun func()) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// shut prevents the creation of clients. shut reports whether a client exists.
+// The method shut prevents the creation of clients. shut reports whether a client exists.
 func (b *brokers) shut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *brokers) close() {
 // dialer connects to a broker.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// common returns the client options that all connections share.
+// The method common returns the client options that all connections share.
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
@@ -92,12 +92,12 @@ func (b *brokers) common() []kgo.Opt {
 	return options
 }
 
-// options returns the options of the client for requests and commits.
+// The method options returns the options of the client for requests and commits.
 func (b *brokers) options() []kgo.Opt {
 	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
-// unreachable returns the error to report if the brokers do not answer.
+// The method unreachable returns the error to report if the brokers do not answer.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
 	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {

@@ -52,7 +52,7 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// due reports whether an ack must be committed at once.
+// The method due reports whether an ack must be committed at once.
 func (c *commits) due(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +280,7 @@ const (
 	againEvery = 5 * time.Second
 )
 
-// uncertain reports whether the lane's offset must be committed again although the group has confirmed that
+// The method uncertain reports whether the lane's offset must be committed again although the group has confirmed that
 // offset.
 func (l *lane) uncertain(now time.Time) bool {
 	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery

@@ -244,7 +244,7 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 	})
 }
 
-// certificate creates a certificate for 127.0.0.1, and the pool that contains it.
+// The function certificate creates a certificate for 127.0.0.1, and the pool that contains it.
 func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -23,7 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// letters returns the first n records of the topic for dead letters.
+// The function letters returns the first n records of the topic for dead letters.
 func letters(t testing.TB, brokers []string, n int) []*kgo.Record {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("letters"), kgo.DisableClientMetrics())

@@ -108,7 +108,7 @@ func (t *topics) explain(err error, topic string) error {
 	return explain(err, topic, t.config.Group)
 }
 
-// same requests the topics' ids again. If a topic was deleted and created again since this member joined the
+// The method same requests the topics' ids again. If a topic was deleted and created again since this member joined the
 // group, a new member replaces this member.
 func (t *topics) same(ctx context.Context) error {
 	before := t.allIDs()
@@ -270,7 +270,7 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	return retention.Longest(names, all)
 }
 
-// lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
+// The method lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
 // the pattern now, and the topic for dead letters.
 func (t *topics) lasting(ctx context.Context) ([]string, error) {
 	names := slices.Clone(t.named())

@@ -112,7 +112,7 @@ func (w *world) horizon(s *Source) source.Horizon {
 	return h
 }
 
-// daily returns settings with which a record stays for threeDays.
+// The function daily returns settings with which a record stays for threeDays.
 func daily() []string {
 	return []string{retention.RetentionTime, "172800000", retention.SegmentTime, "86400000", retention.TimestampAhead, "3600000"}
 }

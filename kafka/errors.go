@@ -168,7 +168,7 @@ type corruptBatch struct {
 	reads int
 }
 
-// unreadable reports whether the brokers answered a fetch with data that is not a batch.
+// The function unreadable reports whether the brokers answered a fetch with data that is not a batch.
 func unreadable(p *kgo.FetchPartition) bool {
 	var answer *kerr.Error
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
@@ -253,7 +253,7 @@ func (s *Source) skipLost() {
 	s.commits.skipped(skipping, begins, found)
 }
 
-// skipping returns the lanes that must skip lost records, with their positions.
+// The method skipping returns the lanes that must skip lost records, with their positions.
 func (c *commits) skipping() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
 	for l := range c.lanes.each {

@@ -144,7 +144,7 @@ type member struct {
 	unassigned bool
 }
 
-// current returns the client of the member; nil if there is no member.
+// The method current returns the client of the member; nil if there is no member.
 func (m *member) current() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *member) current() *kgo.Client {
 // The method is reports whether client is the client of the current member. Callbacks of other clients are ignored.
 func (m *member) is(client *kgo.Client) bool { return m.current() == client }
 
-// missing reports whether a new member must join.
+// The method missing reports whether a new member must join.
 func (m *member) missing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,7 +250,7 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// reading returns the client if the client has received its assignment and must not be replaced; otherwise
+// The method reading returns the client if the client has received its assignment and must not be replaced; otherwise
 // nil.
 func (m *member) reading() *kgo.Client {
 	m.mu.Lock()
@@ -275,7 +275,7 @@ type reason struct {
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// about reports whether a reason concerns a partition.
+// The method about reports whether a reason concerns a partition.
 func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
 
 // A repeated reason replaces the next member only after a pause. Without the pause, a topic whose deletion hangs would

@@ -19,7 +19,7 @@ import (
 // whenIdle makes a process end when its source is empty.
 func whenIdle(c *settings) { c.IdleExit = time.Second }
 
-// ends waits until a process ends by itself, and returns the result of Run.
+// The method ends waits until a process ends by itself, and returns the result of Run.
 func (p *process) ends(t testing.TB) error {
 	t.Helper()
 	select {
@@ -158,7 +158,7 @@ func (w *world) slowJoins(d time.Duration) {
 	})
 }
 
-// busy fails if a source reports that it is idle.
+// The function busy fails if a source reports that it is idle.
 func busy(t testing.TB, s *Source, when string) {
 	t.Helper()
 	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
@@ -272,7 +272,7 @@ func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	})
 }
 
-// leaderless adds a partition without a leader to the metadata of a topic.
+// The function leaderless adds a partition without a leader to the metadata of a topic.
 func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	partition := kmsg.NewMetadataResponseTopicPartition()
 	partition.Leader, partition.ErrorCode = -1, kerr.LeaderNotAvailable.Code

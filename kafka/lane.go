@@ -242,7 +242,7 @@ func (l *lane) advance() {
 	l.first += n
 }
 
-// dirty reports whether the lane has a newer position than the group.
+// The method dirty reports whether the lane has a newer position than the group.
 func (l *lane) dirty() bool { return !l.gone && l.done.offset > l.committed.offset }
 
 // giveBack schedules a record for another delivery, not before the time at.
@@ -259,7 +259,7 @@ func (l *lane) giveBack(r *record, at time.Time) {
 // The method blocked reports whether the lane must not deliver records now.
 func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
-// oldest returns the delivery time of the oldest delivery that is not acked.
+// The method oldest returns the delivery time of the oldest delivery that is not acked.
 func (l *lane) oldest() time.Time {
 	var at time.Time
 	for i := range l.window {
@@ -287,7 +287,7 @@ func (l *lane) left(why error) semel.Unfinished {
 	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }
 
-// unread returns the number of offsets after the lane's position.
+// The method unread returns the number of offsets after the lane's position.
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
@@ -317,7 +317,7 @@ var noTopicID [16]byte
 
 func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
-// unfit returns the reason why new records cannot be added to the lane; empty if the records can be added.
+// The method unfit returns the reason why new records cannot be added to the lane; empty if the records can be added.
 func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 	switch {
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:

@@ -52,8 +52,8 @@ func (ls *lanes) each(yield func(*lane) bool) {
 	}
 }
 
-// living calls the function do with the lane of a partition, if the partition has a lane that is not gone. The lock is
-// held during the call.
+// The method living calls the function do with the lane of a partition, if the partition has a lane that is not gone.
+// The lock is held during the call.
 func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

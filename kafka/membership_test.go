@@ -32,7 +32,7 @@ func remove(t testing.TB, c *kgo.Client, r *reader) {
 	must(t, err)
 }
 
-// values returns n values: "0", "1" and so on.
+// The function values returns n values: "0", "1" and so on.
 func values(n int) []string {
 	var all []string
 	for i := range n {

@@ -142,7 +142,7 @@ func (t *topics) tellNone(now time.Time) {
 		"group", t.config.Group, "pattern", t.config.TopicPattern)
 }
 
-// due reports whether it is time to look for topics.
+// The method due reports whether it is time to look for topics.
 func (t *topics) due(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -323,8 +323,8 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// shares requests the assignment from the group. The parameter ids contains the ids of the topics, because with NextGen
-// the answer may contain only ids.
+// The method shares requests the assignment from the group. The parameter ids contains the ids of the topics, because
+// with NextGen the answer may contain only ids.
 func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	if b.config.NextGen {
 		return b.sharesByBrokers(ctx, ids)

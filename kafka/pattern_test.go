@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// matching makes a process read the topics that match a pattern.
+// The function matching makes a process read the topics that match a pattern.
 func matching(pattern string, more ...func(*Config)) func(*Config) {
 	return func(c *Config) {
 		c.Topics, c.TopicPattern = nil, pattern

@@ -208,7 +208,7 @@ func (k *positions) judge(found []comparison) error {
 	return nil
 }
 
-// untold returns the partitions that were not logged yet, and marks them as logged.
+// The method untold returns the partitions that were not logged yet, and marks them as logged.
 func (k *positions) untold(which []comparison) (all []comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -132,8 +132,8 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failing makes operations of the test's store fail. The result at contains the name of the operation that fails, and
-// the result asked counts the operations.
+// The method failing makes operations of the test's store fail. The result at contains the name of the operation that
+// fails, and the result asked counts the operations.
 func (w *world) failing() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")

@@ -22,7 +22,7 @@ type progress struct {
 	last []LaneState
 }
 
-// states returns the states of all lanes, including the final states of ended lanes.
+// The method states returns the states of all lanes, including the final states of ended lanes.
 func (p *progress) states() []LaneState {
 	var states []LaneState
 	p.lanes.with(func(all []*lane) {
@@ -202,7 +202,7 @@ func (p *progress) logFaults(now time.Time) {
 	}
 }
 
-// faulty returns the stopped lanes.
+// The method faulty returns the stopped lanes.
 func (p *progress) faulty() []semel.Unfinished {
 	var all []semel.Unfinished
 	for l := range p.lanes.each {

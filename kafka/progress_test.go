@@ -120,7 +120,7 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// behind returns the lag of partition 0: the number of offsets that are not committed.
+// The method behind returns the lag of partition 0: the number of offsets that are not committed.
 func (s *laneWatch) behind() int64 {
 	last := s.of(0)
 	return last.End - last.Committed

@@ -178,7 +178,7 @@ func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*produ
 	return s, nil
 }
 
-// open returns the current producer.
+// The method open returns the current producer.
 func (p *Publisher) open() (*producer.Producer, error) {
 	writer, err := p.current.Open()
 	if errors.Is(err, kgo.ErrClientClosed) {
@@ -325,7 +325,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
 }
 
-// away returns the error of the last connection attempt as text; empty if the attempt succeeded.
+// The method away returns the error of the last connection attempt as text; empty if the attempt succeeded.
 func (p *Publisher) away() string {
 	if err := p.brokers.lastDial.Err(); err != nil {
 		return " (" + legible.Printable(err.Error()) + ")"

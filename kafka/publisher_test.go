@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// paid returns the message that a handler gets for a CloudEvent with the given id.
+// The function paid returns the message that a handler gets for a CloudEvent with the given id.
 func paid(id string) *semel.Message {
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: id}, []byte("paid "+id))
 	m.Key = []byte("key")
@@ -43,7 +43,7 @@ func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	return p, wire
 }
 
-// ids returns the ids of a topic's records in order.
+// The method ids returns the ids of a topic's records in order.
 func (w *world) ids(topic string) []string {
 	w.t.Helper()
 	var all []string
@@ -61,7 +61,7 @@ func (w *world) wantIDs(want string) {
 	}
 }
 
-// records returns the records of a topic.
+// The method records returns the records of a topic.
 func (w *world) records(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)

@@ -143,7 +143,7 @@ func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][
 	return all, nil
 }
 
-// logs returns the logs of all partitions, up to the last record that the group could read now.
+// The method logs returns the logs of all partitions, up to the last record that the group could read now.
 func (r *Range) logs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

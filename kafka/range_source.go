@@ -201,7 +201,7 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 // created again has no records at the expected offsets.
 const askAgain = 2 * time.Second
 
-// reading reports whether a lane has records to poll.
+// The method reading reports whether a lane has records to poll.
 func (s *rangeSource) reading() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

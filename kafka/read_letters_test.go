@@ -175,7 +175,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 }
 
-// random returns a random value, which does not compress.
+// The function random returns a random value, which does not compress.
 func random(t testing.TB, size int) []byte {
 	t.Helper()
 	value := make([]byte, size)

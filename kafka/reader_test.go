@@ -70,7 +70,7 @@ func (r *reader) note(what string, l source.Lane) {
 	r.changed = make(chan struct{})
 }
 
-// notes returns the notifications of the observer so far.
+// The method notes returns the notifications of the observer so far.
 func (r *reader) notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +242,7 @@ func (r *reader) ackPatiently(all ...source.Delivery) {
 	}
 }
 
-// bodies returns the bodies of deliveries.
+// The function bodies returns the bodies of deliveries.
 func bodies(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {

@@ -165,7 +165,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 }
 
-// waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
+// The method waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
 func (b *beginnings) waiting(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -305,7 +305,7 @@ func (w *world) effect(id string) int {
 	return n
 }
 
-// once fails unless each given message took effect once.
+// The method once fails unless each given message took effect once.
 func (w *world) once(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {

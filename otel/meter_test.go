@@ -73,7 +73,7 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 	return out
 }
 
-// everything passes one event of each kind to a Meter.
+// The function everything passes one event of each kind to a Meter.
 func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: eventkind.Contended}, {Kind: eventkind.Backstop}, {Kind: eventkind.RetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
@@ -207,7 +207,7 @@ func TestAMessageCostsNoAllocation(t *testing.T) {
 	})
 }
 
-// meters returns one Meter whose provider does nothing, and one Meter with the SDK.
+// The function meters returns one Meter whose provider does nothing, and one Meter with the SDK.
 func meters(t testing.TB) map[string]*otel.Meter {
 	silent, err := otel.NewMeter(noop.NewMeterProvider(), "")
 	if err != nil {

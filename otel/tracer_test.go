@@ -75,7 +75,7 @@ func handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("applied", 1)
 }
 
-// spans lets a consumer apply messages, and returns the ended spans by name.
+// The function spans lets a consumer apply messages, and returns the ended spans by name.
 func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[string][]tracetest.SpanStub {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()

@@ -28,8 +28,8 @@ const (
 	defaultAnswer = 30 * time.Second
 )
 
-// milliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds formats the
-// limit otherwise. The result is never 0, because 0 would mean no limit.
+// The function milliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds
+// formats the limit otherwise. The result is never 0, because 0 would mean no limit.
 func milliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
@@ -58,8 +58,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return &direct{b}, verdicts, nil
 }
 
-// open begins a transaction and writes its markers. The parameter lent is true if handlers use the transaction before
-// its end.
+// The method open begins a transaction and writes its markers. The parameter lent is true if handlers use the
+// transaction before its end.
 func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
 	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
 	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
@@ -166,8 +166,8 @@ func (b *batch) suspect(ctx context.Context, err error) {
 	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
-// opening returns the statements before the first statement of a handler. The consumer's lock is taken before
-// the lock timeout of markers is set, so that a long wait for the lock is no failure.
+// The method opening returns the statements before the first statement of a handler. The consumer's lock is taken
+// before the lock timeout of markers is set, so that a long wait for the lock is no failure.
 func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)

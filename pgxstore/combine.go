@@ -90,7 +90,7 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	return b.Commit(ctx, e)
 }
 
-// unfit returns the result for a transaction in which the claim with the index i is not valid.
+// The function unfit returns the result for a transaction in which the claim with the index i is not valid.
 func unfit(i int, v store.Verdict) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim is valid, but its transaction answered %v", v)}
 	if v.Kind == store.ClaimLost {

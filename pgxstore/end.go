@@ -45,8 +45,8 @@ func (c charged) meant(s *Store, err error) error {
 	return err
 }
 
-// ending returns the statements that are sent with COMMIT. The statements at the end remove markers, write rows, end
-// claims, and remove the guard. After an error, culprit is the index of the message that caused the error.
+// The method ending returns the statements that are sent with COMMIT. The statements at the end remove markers, write
+// rows, end claims, and remove the guard. After an error, culprit is the index of the message that caused the error.
 func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)

@@ -96,7 +96,7 @@ func outdated(err error) bool {
 	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
-// definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
+// The function definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
 // nothing was committed; see sqlstate.RolledBack.
 func definite(err error) bool {
 	if state := code(err); len(state) == 5 {
@@ -116,8 +116,8 @@ func serverEnded(err error) bool {
 	return false
 }
 
-// undone reports whether an error proves that nothing was committed. The parameter before is true if the error was the
-// answer to a statement before COMMIT.
+// The method undone reports whether an error proves that nothing was committed. The parameter before is true if the
+// error was the answer to a statement before COMMIT.
 //
 // If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of the error
 // does not prove anything, because a trigger can choose the code. If the transaction has failed and is still open,
@@ -138,9 +138,9 @@ func (b *batch) undone(err error, before bool) bool {
 	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
-// blameless converts an error of the store's own statements, so that the error does not count as an attempt of a
-// message. The cause of an error of the store's own statements ends by itself after a while, or an operator can fix it.
-// An error that wraps semel.ErrSchema already contains a remedy.
+// The method blameless converts an error of the store's own statements, so that the error does not count as an attempt
+// of a message. The cause of an error of the store's own statements ends by itself after a while, or an operator can
+// fix it. An error that wraps semel.ErrSchema already contains a remedy.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -152,7 +152,7 @@ func (s *Store) blameless(doing string, err error) error {
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }
 
-// hint adds a remedy to an error of the server. The parameter own is true for the store's own statements.
+// The function hint adds a remedy to an error of the server. The parameter own is true for the store's own statements.
 func hint(err error, own bool) error {
 	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)

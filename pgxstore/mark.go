@@ -114,7 +114,7 @@ func (m *marking) seen() []int {
 	return seen
 }
 
-// fresh reports for each marker whether it was written. For a claimed row the result is false.
+// The method fresh reports for each marker whether it was written. For a claimed row the result is false.
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
@@ -223,8 +223,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// outside returns the indexes of markers whose ids belong to no daily partition, and which only record an outcome
-// because their messages are not applied.
+// The method outside returns the indexes of markers whose ids belong to no daily partition, and which only record an
+// outcome because their messages are not applied.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
 		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {

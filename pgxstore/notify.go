@@ -228,7 +228,7 @@ func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload stri
 	return n.Payload, nil
 }
 
-// alive pings the server. Without a ping, a broken connection looks like an idle connection.
+// The function alive pings the server. Without a ping, a broken connection looks like an idle connection.
 func alive(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()

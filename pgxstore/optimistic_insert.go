@@ -30,8 +30,8 @@ type guesses struct {
 // messages (run), and the batches that are required before the next guess (takes).
 type guess struct{ run, takes int }
 
-// likely reports whether the store should assume that the next batch of a scope (consumer, source and generation) has
-// only new messages.
+// The method likely reports whether the store should assume that the next batch of a scope (consumer, source and
+// generation) has only new messages.
 func (g *guesses) likely(scope int64) bool {
 	if g == nil {
 		return false

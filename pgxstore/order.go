@@ -32,7 +32,7 @@ func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	}}}
 }
 
-// entering returns the statements that add rows to the queues of their lanes.
+// The function entering returns the statements that add rows to the queues of their lanes.
 func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
 	if len(all) == 0 {
 		return nil, nil

@@ -152,7 +152,7 @@ func (a *awaited) Close() {
 	a.Rows.Close()
 }
 
-// size returns the number of bytes of the arguments.
+// The method size returns the number of bytes of the arguments.
 func (r *request) size() (n int) {
 	for _, v := range r.values {
 		n += len(v)
@@ -169,7 +169,8 @@ type wait struct {
 
 var errSilent = errors.New("the server did not answer")
 
-// waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in time.
+// The method waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in
+// time.
 func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	w := &wait{link: l}
 	if l.answer > 0 {
@@ -179,8 +180,8 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long as
-// the statements run.
+// The method sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long
+// as the statements run.
 func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 
 // The shortest time limit for all statements of a slice together.

@@ -128,7 +128,7 @@ func (l *link) exchange(ctx context.Context, requests []*request) (failed int, e
 	return l.transmit(ctx, requests)
 }
 
-// ready does all work that can fail, before the first request is sent.
+// The method ready does all work that can fail, before the first request is sent.
 func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.rewrite(ctx, requests); err != nil {
 		return failed, err
@@ -205,9 +205,10 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 // The number of pipelines after which a connection prepares its statements again for the first time.
 const firstRenewal = 256
 
-// outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps the plan of
-// a prepared statement until the table is analyzed, and a plan from the time when the table was tiny reads the whole
-// table. The interval doubles each time, so the repeated preparation costs only a few round trips per connection.
+// The method outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps
+// the plan of a prepared statement until the table is analyzed, and a plan from the time when the table was tiny reads
+// the whole table. The interval doubles each time, so the repeated preparation costs only a few round trips per
+// connection.
 func (k *known) outgrown() bool {
 	k.exchanges++
 	if k.exchanges < max(k.renewal, firstRenewal) {
@@ -217,8 +218,8 @@ func (k *known) outgrown() bool {
 	return true
 }
 
-// missing returns the texts of the requests that are not in the map known, each text once. The result first has the
-// index of the first request with each text.
+// The method missing returns the texts of the requests that are not in the map known, each text once. The result first
+// has the index of the first request with each text.
 func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
 	for i, r := range requests {
 		if known[r.sql] != nil {
@@ -275,9 +276,9 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// names returns names for new statements. The names are empty if statements have no names. A name contains a hash of
-// the text, because behind a pooler that does not track names, another client may have prepared another statement with
-// the same number. With the hash, the server cannot run the wrong statement.
+// The method names returns names for new statements. The names are empty if statements have no names. A name contains a
+// hash of the text, because behind a pooler that does not track names, another client may have prepared another
+// statement with the same number. With the hash, the server cannot run the wrong statement.
 func (l *link) names(texts []string) []string {
 	names := make([]string, len(texts))
 	for i, text := range texts {
@@ -336,7 +337,7 @@ type arena struct {
 // The largest memory that an arena keeps between batches.
 const mostKept = 1 << 20
 
-// empty removes the arguments that were sent before.
+// The method empty removes the arguments that were sent before.
 func (a *arena) empty() *arena {
 	if cap(a.bytes) > mostKept {
 		*a = arena{}

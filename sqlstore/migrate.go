@@ -53,7 +53,7 @@ func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > know
 // String returns version and name of the migration.
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
-// migrations returns the migrations that this release knows, in order.
+// The function migrations returns the migrations that this release knows, in order.
 func migrations(db *database.DB) ([]Migration, error) {
 	entries, err := fs.ReadDir(db.Dialect.Files, db.Dialect.Name+"/migrations")
 	if err != nil {
@@ -207,8 +207,8 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 	return true, nil
 }
 
-// statements splits a migration into statements: after each line that ends with a semicolon and is followed by
-// an empty line.
+// The method statements splits a migration into statements: after each line that ends with a semicolon and is followed
+// by an empty line.
 func (m Migration) statements() []string {
 	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
 }

@@ -134,7 +134,7 @@ func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	return v.timely(c, now)
 }
 
-// timely checks the signed time, if the scheme signs a time.
+// The method timely checks the signed time, if the scheme signs a time.
 func (v *Verifier) timely(c claim, now time.Time) error {
 	if !v.scheme.timed {
 		return nil
@@ -215,7 +215,7 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	return found, c, err
 }
 
-// seconds parses whole seconds since 1970 in canonical form.
+// The function seconds parses whole seconds since 1970 in canonical form.
 func seconds(text string) (int64, bool) {
 	at, err := strconv.ParseInt(text, 10, 64)
 	return at, err == nil && at >= 0 && at < 1<<40 && strconv.FormatInt(at, 10) == text

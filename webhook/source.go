@@ -101,8 +101,8 @@ func (r *Receiver) Flow(l source.Lane, on bool) {
 	}
 }
 
-// idle implements source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a paused lane do
-// not count.
+// The method idle implements source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a
+// paused lane do not count.
 func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	return len(r.queue) == 0, nil, nil
 }
 
-// ages implements source.Info.Ages.
+// The method ages implements source.Info.Ages.
 func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// effects returns the rows that a run left in the database, as text by table.
+// The function effects returns the rows that a run left in the database, as text by table.
 func effects(ctx context.Context, d *database) (map[string]string, error) {
 	found := map[string]string{}
 	for table, query := range map[string]string{

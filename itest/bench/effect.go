@@ -26,7 +26,7 @@ truncate payments, accounts, counters, hand_markers, processed, semel_markers;
 insert into accounts select n, 0 from generate_series(0, 9999) n;
 insert into counters select n, 0 from generate_series(0, 59) n;`
 
-// rows returns the number of database rows that the messages change.
+// The method rows returns the number of database rows that the messages change.
 func (e Effect) rows() int64 {
 	if e == Counters {
 		return 60
@@ -60,7 +60,7 @@ const addAll = ` a set balance = balance + s.amount from (
   select account, sum(amount)::bigint as amount from unnest($1::bigint[], $2::bigint[]) p (account, amount) group by account
 ) s where a.id = s.account`
 
-// columns returns the arguments of the statement for a batch.
+// The function columns returns the arguments of the statement for a batch.
 func columns(messages []*semel.Message) (accounts, amounts []int64, err error) {
 	for _, m := range messages {
 		p, err := semel.JSON[payment](m)

@@ -132,7 +132,7 @@ func (c Conditions) limit(target time.Duration) time.Duration {
 	return 0
 }
 
-// size returns how many messages an implementation processes in about the target duration.
+// The method size returns how many messages an implementation processes in about the target duration.
 func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
 	target, least, batch := o.Target, 2*batchMost, batchMost
 	switch {

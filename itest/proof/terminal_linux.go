@@ -82,5 +82,5 @@ func (t *terminal) wait() {
 	_ = t.own.Close()
 }
 
-// deliveries returns the last number that the process displayed.
+// The method deliveries returns the last number that the process displayed.
 func (t *terminal) deliveries() int64 { return t.shown.Load() }

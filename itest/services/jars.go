@@ -45,7 +45,8 @@ func findKafka(t testing.TB) kafkaPrograms {
 	return p
 }
 
-// jars returns the folder with Kafka's jars. The script scripts/services makes Maven copy the jars into this folder.
+// The function jars returns the folder with Kafka's jars. The script scripts/services makes Maven copy the jars into
+// this folder.
 func jars(t testing.TB) string {
 	t.Helper()
 	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {

@@ -110,7 +110,7 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// members asks one broker for the list of the cluster's members.
+// The function members asks one broker for the list of the cluster's members.
 func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics = []kmsg.MetadataRequestTopic{}

@@ -102,7 +102,7 @@ func (p *process) signalAll(s syscall.Signal) error {
 	return err
 }
 
-// children returns the process ids of the child's children.
+// The method children returns the process ids of the child's children.
 func (p *process) children() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {

@@ -152,7 +152,7 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// dead reports whether no process has the id pid. The id 0 counts as dead.
+// The function dead reports whether no process has the id pid. The id 0 counts as dead.
 func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {

@@ -34,7 +34,7 @@ func (r *run) count(ctx context.Context, query string) int {
 	return proof.Must(ledger.Count(ctx, r.Store.Reader(), query))
 }
 
-// effects reads the effect log: for each message, the release that applied it first.
+// The method effects reads the effect log: for each message, the release that applied it first.
 func (r *run) effects(ctx context.Context) map[string]string {
 	by, name, release := map[string]string{}, "", ""
 	r.each(ctx, `select id, release from effects`, []any{&name, &release}, func() {

@@ -48,19 +48,19 @@ func (f Feed) of(k kind) (n int) {
 	return n
 }
 
-// effects returns the number of messages that must take effect.
+// The method effects returns the number of messages that must take effect.
 func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 
-// rows returns the number of parked rows after the given number of feeds was read. A message without an id has a row
-// for each feed, because such a message is identified by its position in the feed.
+// The method rows returns the number of parked rows after the given number of feeds was read. A message without an id
+// has a row for each feed, because such a message is identified by its position in the feed.
 func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages. The result
-// does not depend on the order of the two contents of a conflicting message.
+// The method aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages.
+// The result does not depend on the order of the two contents of a conflicting message.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
-// later returns the number of deliveries in one feed that are duplicates of parked rows after the retried rows have
-// taken effect.
+// The method later returns the number of deliveries in one feed that are duplicates of parked rows after the retried
+// rows have taken effect.
 func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
 
 // delivery is one arrival of a message.
@@ -78,7 +78,7 @@ func (d delivery) headers() string {
 
 func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
 
-// deliveries returns all deliveries of one feed. Each feed has an order of its own.
+// The method deliveries returns all deliveries of one feed. Each feed has an order of its own.
 func (f Feed) deliveries(feed uint64) (all []delivery) {
 	add := func(times int, d delivery) {
 		for range times {
@@ -103,7 +103,8 @@ func (f Feed) deliveries(feed uint64) (all []delivery) {
 	return all
 }
 
-// part divides all deliveries into equal parts and returns part number n. The parameter parts is the number of parts.
+// The function part divides all deliveries into equal parts and returns part number n. The parameter parts is the
+// number of parts.
 func part(all []delivery, n, parts int) []delivery {
 	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

@@ -25,7 +25,7 @@ var later = map[string]string{
 	"postgres": "alter table {prefix}inbox add column later text;\n",
 }
 
-// newer builds the current tree with a future migration that has the given number.
+// The function newer builds the current tree with a future migration that has the given number.
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()

@@ -72,10 +72,10 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Check(errors.Join(r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable)))
 }
 
-// feeds returns the number of feeds that deliver each message.
+// The method feeds returns the number of feeds that deliver each message.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
-// extend writes the n-th part of each feed.
+// The method extend writes the n-th part of each feed.
 func (r *run) extend(n int) {
 	for _, s := range r.slots {
 		proof.Check(r.Source.Extend(s.name, part(s.deliveries, n, r.Kills+1)))

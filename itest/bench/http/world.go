@@ -84,7 +84,7 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// through runs semel over all messages in a new database, and returns the transfers per second.
+// The method through runs semel over all messages in a new database, and returns the transfers per second.
 func (w *world) through(ctx context.Context, policy string) float64 {
 	services.Exec(w.T, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.T, w.server.DSN(), "create database "+database)
@@ -112,7 +112,7 @@ func (w *world) booked(ctx context.Context, dsn string) float64 {
 	return float64(n-1) / took
 }
 
-// files writes the files that all runs of semel read.
+// The method files writes the files that all runs of semel read.
 func (w *world) files() {
 	var lines strings.Builder
 	for i := range w.Messages {
@@ -122,9 +122,9 @@ func (w *world) files() {
 	w.Write("setup.sql", fmt.Sprintf(setup, accounts-1))
 }
 
-// behind returns the policy for an endpoint. Without leases, the policy has twice as many workers as concurrent calls.
-// So the endpoint has as many requests in flight as under the load generator, even while some workers wait for the
-// store.
+// The method behind returns the policy for an endpoint. Without leases, the policy has twice as many workers as
+// concurrent calls. So the endpoint has as many requests in flight as under the load generator, even while some workers
+// wait for the store.
 func (w *world) behind(url string) string {
 	if w.Lease {
 		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)

@@ -148,7 +148,8 @@ func (f *FileRun) complete(printed []byte) error {
 	return nil
 }
 
-// resident returns the maximum memory of a process in MB. The result is 0 if the system does not report the memory.
+// The function resident returns the maximum memory of a process in MB. The result is 0 if the system does not report
+// the memory.
 func resident(state *os.ProcessState) float64 {
 	usage, is := state.SysUsage().(*syscall.Rusage)
 	if !is {

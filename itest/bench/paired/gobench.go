@@ -69,7 +69,7 @@ func (b testBinary) run(ctx context.Context, flags ...string) (string, error) {
 	return string(printed), err
 }
 
-// common returns a pattern for the benchmarks that exist in both trees.
+// The function common returns a pattern for the benchmarks that exist in both trees.
 func common(ctx context.Context, one, other testBinary) (string, error) {
 	var lists [2][]string
 	for i, b := range []testBinary{one, other} {

@@ -111,7 +111,7 @@ func asked(b *strings.Builder, name, alert, of string, figures []string, fires b
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
 }
 
-// alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
+// The function alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
 // evaluate nineteen alerts for each minute of each test.
 func alone(text, alert string) string {
 	const begin = "      - alert: "

@@ -54,7 +54,8 @@ type beside struct {
 	log                *output
 }
 
-// starts starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad topic.
+// The method starts starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad
+// topic.
 func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	t.Helper()
 	address, err := proof.FreeAddress()
@@ -117,7 +118,7 @@ func (b beside) waits(t *testing.T) {
 	}
 }
 
-// ends sends SIGTERM and waits until the process has finished its messages and ended.
+// The method ends sends SIGTERM and waits until the process has finished its messages and ended.
 func (b beside) ends(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

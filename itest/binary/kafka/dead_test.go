@@ -32,7 +32,7 @@ func newDeadShop(t *testing.T) deadShop {
 	return s
 }
 
-// paying returns the policy text of a consumer of payments.
+// The method paying returns the policy text of a consumer of payments.
 func (s deadShop) paying(name string) string {
 	return fmt.Sprintf(`
   %s:

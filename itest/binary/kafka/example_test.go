@@ -74,7 +74,7 @@ func count(summary, name string) string {
 	return ""
 }
 
-// balances runs the program of docs/guides/kafka.md until it has read all messages.
+// The method balances runs the program of docs/guides/kafka.md until it has read all messages.
 func (s shop) balances(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "balances")
 	build := exec.Command("go", "build", "-o", program, "./examples/kafka/balances")

@@ -193,7 +193,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	r.dropped(t)
 }
 
-// equal compares the balances with the balances of a consumer that was never rebuilt.
+// The method equal compares the balances with the balances of a consumer that was never rebuilt.
 func (r *rebuilding) equal(t *testing.T) {
 	t.Run("G2_it_ends_byte_equal_to_a_projection_that_was_never_switched", func(t *testing.T) {
 		cmd := r.command("run", "--config", "p.yaml", "--consumer", r.name("reference"), "--exit-when-idle", "1s")

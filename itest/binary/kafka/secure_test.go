@@ -50,7 +50,7 @@ func secured(t *testing.T) shop {
 	return s
 }
 
-// certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
+// The method certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
 func (s shop) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

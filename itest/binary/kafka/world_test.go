@@ -94,7 +94,7 @@ func (s shop) write(t *testing.T, name, text string) {
 	}
 }
 
-// payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
+// The method payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
 // twice.
 func (s shop) payments(first, last int) []*kgo.Record {
 	var all []*kgo.Record
@@ -130,7 +130,7 @@ func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// records returns all records of a topic.
+// The method records returns all records of a topic.
 func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
 	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -150,7 +150,7 @@ func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	return all
 }
 
-// behind returns the number of records that a consumer's group has not committed.
+// The method behind returns the number of records that a consumer's group has not committed.
 func (s shop) behind(t *testing.T, consumer string) int64 {
 	t.Helper()
 	client := s.client(t)

@@ -61,7 +61,7 @@ type foreseen struct {
 	Changed             int
 }
 
-// replaying starts a process that replays all parked messages.
+// The method replaying starts a process that replays all parked messages.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "-o", "json"}, more...)...)

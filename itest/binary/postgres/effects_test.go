@@ -60,7 +60,7 @@ func answered(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
 }
 
-// bank returns a test with the policy for an endpoint, and a database with two accounts.
+// The function bank returns a test with the policy for an endpoint, and a database with two accounts.
 func bank(t *testing.T, policy string, messages int) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))

@@ -83,7 +83,7 @@ func (s shop) completed(t *testing.T, n int) {
 	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// counts waits until a query returns n.
+// The method counts waits until a query returns n.
 func (s shop) counts(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {

@@ -52,7 +52,7 @@ const (
 	aDay      = 86_400_000
 )
 
-// calling returns the replacements that make a consumer call an endpoint.
+// The function calling returns the replacements that make a consumer call an endpoint.
 func calling(call string, more ...string) []string {
 	return append([]string{receiving, "    strategy: lease\n    alerts: {pending_age: 60s}\n",
 		declared, "    effect: {kind: external, says: a second one charges twice}\n",
@@ -267,7 +267,7 @@ func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
 	}
 }
 
-// silent returns an address that accepts connections but never answers.
+// The function silent returns an address that accepts connections but never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -81,7 +81,7 @@ func (s shop) semel(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// done runs semel, checks that semel succeeds, and decodes its JSON output.
+// The method done runs semel, checks that semel succeeds, and decodes its JSON output.
 func (s shop) done(t *testing.T, into any, args ...string) {
 	t.Helper()
 	r := s.semel(t, args...)

@@ -152,7 +152,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	}
 }
 
-// resident returns the maximum memory of this process so far, in bytes.
+// The function resident returns the maximum memory of this process so far, in bytes.
 func resident() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

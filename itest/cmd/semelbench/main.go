@@ -122,7 +122,8 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// bodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have no body.
+// The method bodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have
+// no body.
 func (f flags) bodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)

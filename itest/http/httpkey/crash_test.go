@@ -42,7 +42,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live serves the API until the process is killed.
+// The function live serves the API until the process is killed.
 func live(o order) error {
 	pool, err := pgxpool.New(context.Background(), o.DSN+"&pool_max_conns=4")
 	if err != nil {

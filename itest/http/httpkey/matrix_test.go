@@ -319,8 +319,8 @@ func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f
 	}
 }
 
-// effects checks the number of effects of the request that the case tests. Effects of the request that brought the key
-// into its state do not count.
+// The method effects checks the number of effects of the request that the case tests. Effects of the request that
+// brought the key into its state do not count.
 func (b *bench) effects(t *testing.T, st state, r request, want int) {
 	t.Helper()
 	if b.leased() {

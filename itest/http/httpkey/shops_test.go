@@ -42,7 +42,7 @@ type shop struct {
 
 func (s *shop) leased() bool { return s.effect == nil }
 
-// shops returns, for each kind of store, a function that opens a store.
+// The function shops returns, for each kind of store, a function that opens a store.
 func shops() map[string]func(testing.TB) *shop {
 	return map[string]func(testing.TB) *shop{
 		"memory":          func(testing.TB) *shop { return inMemory(memstore.New()) },
@@ -58,7 +58,7 @@ func shops() map[string]func(testing.TB) *shop {
 	}
 }
 
-// guards returns a function that creates guards for a store of markers.
+// The function guards returns a function that creates guards for a store of markers.
 func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
@@ -93,7 +93,7 @@ type database struct {
 	store *sqlstore.Store
 }
 
-// ready creates the tables of the store and of the effects.
+// The method ready creates the tables of the store and of the effects.
 func (d database) ready(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })

@@ -34,7 +34,7 @@ func send(ctx context.Context, statement string) error {
 	return err
 }
 
-// once protects a handler with a new guard, and sends a request with a key.
+// The function once protects a handler with a new guard, and sends a request with a key.
 func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
 	g := must.Get(s.guard(config(), lease()))(t)

@@ -35,7 +35,7 @@ func complete(g *httpkey.Guard, h http.Handler) error {
 	return nil
 }
 
-// steps returns a handler with two steps: charge a card, and then send a mail, both at the provider.
+// The function steps returns a handler with two steps: charge a card, and then send a mail, both at the provider.
 func steps(provider string) http.HandlerFunc {
 	call := func(what string) func(context.Context, httpkey.Attempt) ([]byte, error) {
 		return func(ctx context.Context, a httpkey.Attempt) ([]byte, error) {

@@ -40,7 +40,7 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// odd returns bodies that would change if they were parsed and encoded again.
+// The function odd returns bodies that would change if they were parsed and encoded again.
 func odd() map[string][]byte {
 	return map[string][]byte{
 		"an event":                  []byte("{\n  \"id\": \"evt_1\",\n  \"object\": \"event\"\n}"),

@@ -177,7 +177,7 @@ func send(url, id string) (int, string) {
 	return a.StatusCode, string(text)
 }
 
-// once waits until an event has taken effect, and fails if the event has two effects.
+// The method once waits until an event has taken effect, and fails if the event has two effects.
 func (s shop) once(t *testing.T, id string) {
 	t.Helper()
 	n := 0

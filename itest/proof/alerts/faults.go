@@ -33,7 +33,7 @@ func (r *run) rounds() [][]fault {
 	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
 
-// messages returns the faults that messages cause.
+// The method messages returns the faults that messages cause.
 func (r *run) messages() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{
@@ -202,10 +202,11 @@ func (r *run) clock() fault {
 	}}
 }
 
-// down returns a fault in which the database is stopped. With restart_on_outage the second process is not alive after
-// ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause lasts for long:
-// handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its other consumers are
-// drained. The test consumer.TestAlive and the tests of package assembly cover the further causes of SemelNotAlive.
+// The method down returns a fault in which the database is stopped. With restart_on_outage the second process is not
+// alive after ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause lasts
+// for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its other
+// consumers are drained. The test consumer.TestAlive and the tests of package assembly cover the further causes of
+// SemelNotAlive.
 func (r *run) down() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) {
 		r.Server.Stop()

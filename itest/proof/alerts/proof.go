@@ -162,7 +162,7 @@ func (r *run) start(ctx context.Context, m *member) {
 // The time between two turns; see the method turns.
 const pause = 500 * time.Millisecond
 
-// healthy runs without a fault for a while.
+// The method healthy runs without a fault for a while.
 func (r *run) healthy(ctx context.Context) {
 	r.Say("healthy for %s", r.Healthy)
 	r.many(repeated, 1000) // at one message per second, a replay of 1,000 messages lasts a whole round

@@ -62,7 +62,7 @@ func scaled(rules string, scale int) string {
 	return strings.Replace(rules, "name: semel", "name: scaled", 1)
 }
 
-// seconds returns the number in a group of the expression's match, converted to seconds.
+// The function seconds returns the number in a group of the expression's match, converted to seconds.
 func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	n, err := strconv.Atoi(of.FindStringSubmatch(found)[group])
 	if err != nil {

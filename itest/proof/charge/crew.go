@@ -64,9 +64,9 @@ var (
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// traps returns the traps (kills and freezes at points) for a kind of process. The traps form as many rounds as the
-// field Rounds says. Each round has a kill at each point and, at every third point, a freeze before the kill. In three
-// rounds, each point gets a freeze.
+// The method traps returns the traps (kills and freezes at points) for a kind of process. The traps form as many rounds
+// as the field Rounds says. Each round has a kill at each point and, at every third point, a freeze before the kill. In
+// three rounds, each point gets a freeze.
 func (r *run) traps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
@@ -112,7 +112,7 @@ func (r *run) tend(of *proof.Member) {
 	proof.Check(m.Thaw())
 }
 
-// sprung counts the trap that a process has just sprung, and removes the trap.
+// The method sprung counts the trap that a process has just sprung, and removes the trap.
 func (r *run) sprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
@@ -149,7 +149,7 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// anyone returns a random running process, but never the provider.
+// The method anyone returns a random running process, but never the provider.
 func (r *run) anyone() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]

@@ -69,7 +69,7 @@ type history struct {
 	asked          bool
 }
 
-// histories reads the log for the senders and for the naive consumer.
+// The function histories reads the log for the senders and for the naive consumer.
 func histories(log string) (senders, naive map[string]*history, err error) {
 	senders, naive = map[string]*history{}, map[string]*history{}
 	err = provider.Entries(log, func(e provider.Entry) {
@@ -181,7 +181,7 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
 }
 
-// everywhere returns an error that names the points at which no process was killed.
+// The method everywhere returns an error that names the points at which no process was killed.
 func (l Ledger) everywhere(is role, points []faults.Point) error {
 	for _, p := range points {
 		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {

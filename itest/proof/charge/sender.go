@@ -68,7 +68,7 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 	return c.Run(ctx)
 }
 
-// sending returns the configuration of the senders.
+// The method sending returns the configuration of the senders.
 func (p *Proof) sending(s *sender) consumer.Config {
 	window, most := p.Window, attempts
 	if p.Plant == "forgotten" { // the attempts last longer than the provider remembers keys

@@ -50,7 +50,7 @@ func (r *run) moreEffects(ctx context.Context, when string) {
 	})
 }
 
-// patiently waits until the condition so holds, and fails if the wait takes too long.
+// The method patiently waits until the condition so holds, and fails if the wait takes too long.
 func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) {
 	is := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) bool {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)

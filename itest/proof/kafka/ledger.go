@@ -93,7 +93,7 @@ func (r *run) audit(ctx context.Context) {
 	}
 }
 
-// stuck counts messages that are parked, and messages that have no effect and are not in the map settled.
+// The method stuck counts messages that are parked, and messages that have no effect and are not in the map settled.
 func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
 	if !r.plain() { // the plain loops have no inbox table

@@ -36,8 +36,8 @@ func (r *run) catch(ctx context.Context) *proof.Member {
 	return m
 }
 
-// opening returns the first statement of the transactions to catch. With the inbox, catch looks for transactions that
-// claim rows.
+// The method opening returns the first statement of the transactions to catch. With the inbox, catch looks for
+// transactions that claim rows.
 func (r *run) opening() processes.Opening {
 	if r.Inbox {
 		return processes.Claiming()

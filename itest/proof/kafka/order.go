@@ -45,7 +45,7 @@ const (
 // version is an event's stream and the event's number in this stream.
 type version struct{ stream, number int }
 
-// versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
+// The method versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
 // the numbers are not in order. A skipped stream has no version 2.
 func (p Proof) versions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))

@@ -127,7 +127,7 @@ func (r *run) prove(ctx context.Context) {
 	}
 }
 
-// effects returns the number of effects, or 0 if the database cannot be read.
+// The method effects returns the number of effects, or 0 if the database cannot be read.
 func (r *run) effects() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -71,7 +71,8 @@ func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-"
 // waitingRow is a row of the inbox whose message is not completed.
 type waitingRow struct{ id, state, reason, text string }
 
-// unheld returns the rows that wait without a reason, and the number of rows that should wait but do not wait.
+// The function unheld returns the rows that wait without a reason, and the number of rows that should wait but do not
+// wait.
 func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
 	missing = len(held)
 	for _, row := range rows {
@@ -84,7 +85,7 @@ func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing 
 	return free, missing
 }
 
-// waiting reads the rows that are not completed.
+// The method waiting reads the rows that are not completed.
 func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	var row waitingRow
 	err = ledger.Each(ctx, r.Activity.DB, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,

@@ -80,7 +80,7 @@ func (h harm) unrecorded(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }
 
-// late reports whether a process had prepared a call before it was frozen.
+// The method late reports whether a process had prepared a call before it was frozen.
 func (h harm) late(c call) bool {
 	return !h.thaw.IsZero() && h.member == c.member && c.at.After(h.thaw) && c.at.Before(h.thaw.Add(slack))
 }

@@ -164,7 +164,7 @@ func (r *run) compare(ctx context.Context) Ledger {
 	return l
 }
 
-// ids returns the ids of every step-th message.
+// The method ids returns the ids of every step-th message.
 func (r *run) ids(step, first int) (ids []string) {
 	for i := first; i < r.Messages; i += step {
 		ids = append(ids, fmt.Sprintf("p-%d", i))

@@ -40,7 +40,8 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chosen returns the ids of the transfers that the function which selects, among the first percent of all transfers.
+// The method chosen returns the ids of the transfers that the function which selects, among the first percent of all
+// transfers.
 func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
 	for i := range p.part(percent) {
 		if which(i) {
@@ -117,8 +118,8 @@ func (r *run) readAgain(ctx context.Context, lost []string) {
 	r.ended(ctx, r.call("again", begin...), 0)
 }
 
-// resuming waits until no process runs the newest replay. The results are the number of the replay and the arguments
-// that resume the replay.
+// The method resuming waits until no process runs the newest replay. The results are the number of the replay and the
+// arguments that resume the replay.
 func (r *run) resuming(ctx context.Context, kind string) (int64, []string) {
 	for {
 		var status struct {

@@ -43,7 +43,7 @@ type operator struct {
 	*processes.Process
 }
 
-// running reports whether the command has not ended.
+// The method running reports whether the command has not ended.
 func (o *operator) running() bool { return proof.Must(o.Running()) }
 
 // call starts an operator's command.
@@ -63,7 +63,7 @@ func (r *run) killCalls() {
 	}
 }
 
-// shot kills a command, and counts the kill if the command was still running.
+// The method shot kills a command, and counts the kill if the command was still running.
 func (r *run) shot(o *operator) {
 	if o.running() {
 		r.ledger.CommandKills++

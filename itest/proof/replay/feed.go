@@ -26,7 +26,7 @@ const (
 	untilEnd     = 100
 )
 
-// part returns the number of the first transfer after the given percentage of all transfers.
+// The method part returns the number of the first transfer after the given percentage of all transfers.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
 // publish starts to publish the transfers between two percentages, within the given time. Copies of new and of earlier

@@ -114,7 +114,7 @@ func (r *run) audit(ctx context.Context) {
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
-// lines returns the rows of a query.
+// The function lines returns the rows of a query.
 func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
 	line := ""
 	proof.Check(ledger.Each(ctx, db, query, args, []any{&line}, func() { all = append(all, line) }))
@@ -139,10 +139,10 @@ func reference(transfers int) (lines []string) {
 	return lines
 }
 
-// unlike counts the lines that differ between two lists. A changed line counts once.
+// The function unlike counts the lines that differ between two lists. A changed line counts once.
 func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
 
-// absent counts the lines of a that are not in b.
+// The function absent counts the lines of a that are not in b.
 func absent(a, b []string) (n int) {
 	there := map[string]bool{}
 	for _, line := range b {

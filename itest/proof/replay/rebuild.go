@@ -77,7 +77,7 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	}
 }
 
-// generations returns the effects of both generations, indexed by generation.
+// The method generations returns the effects of both generations, indexed by generation.
 func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation"))
 	all = [2]map[string]int{{}, {}}

@@ -41,7 +41,7 @@ func causeOf(transfer int) cause {
 // The function contradicted reports whether another record uses the transfer's identity with other content.
 func contradicted(transfer int) bool { return transfer%200 == 40 }
 
-// forgotten reports whether the damaged database has lost the transfer.
+// The function forgotten reports whether the damaged database has lost the transfer.
 func forgotten(transfer int) bool { return transfer%400 == 50 }
 
 // The type of transfers that close an account. One closing transfer in four fails.
@@ -79,7 +79,7 @@ func cents(transfer int) int64 {
 // The maximum amount that the constraint allows.
 const most = 1_000_000
 
-// body returns a transfer as its producer wrote it.
+// The function body returns a transfer as its producer wrote it.
 func body(transfer int) string {
 	amount := fmt.Sprint(cents(transfer))
 	if causeOf(transfer) == unreadable {

@@ -101,7 +101,7 @@ func (r *run) close() {
 	}
 }
 
-// statements executes SQL statements and sets the retention of the store.
+// The method statements executes SQL statements and sets the retention of the store.
 func (r *run) statements(ctx context.Context, all ...string) {
 	for _, statement := range all {
 		proof.During(fmt.Sprintf("%.60s", statement), func() { proof.Must(r.pool.Exec(ctx, statement)) })

@@ -93,8 +93,8 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	}
 }
 
-// ratios divides the rates of one variant by the rates of another variant in the same rounds, and returns the quartiles
-// of these fractions.
+// The function ratios divides the rates of one variant by the rates of another variant in the same rounds, and returns
+// the quartiles of these fractions.
 func ratios(rates, of []float64) string {
 	each := make([]float64, len(rates))
 	for i := range rates {

@@ -56,7 +56,8 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// shut closes the connections to the client and to the server. shut may be called several times and from any goroutine.
+// The method shut closes the connections to the client and to the server. shut may be called several times and from any
+// goroutine.
 func (c *connection) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

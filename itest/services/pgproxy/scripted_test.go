@@ -131,7 +131,7 @@ func pipeline(statements ...string) []pgproto3.FrontendMessage {
 	return append(all, &pgproto3.Sync{})
 }
 
-// done returns the server's replies to the messages of the function run.
+// The function done returns the server's replies to the messages of the function run.
 func done(tag string) []pgproto3.BackendMessage {
 	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }

@@ -2,7 +2,7 @@ package pgproxy
 
 import "strings"
 
-// statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
+// The function statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
 // Comments become a space. Empty statements are left out, because the server does not reply to them.
 func statements(sql string) []string {
 	var all []string

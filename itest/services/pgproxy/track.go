@@ -15,7 +15,7 @@ func (a awaited) endsAtReady() bool {
 	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
 }
 
-// current returns the text of the statement that the next reply answers.
+// The method current returns the text of the statement that the next reply answers.
 func (a awaited) current() string {
 	if a.done < len(a.texts) {
 		return a.texts[a.done]

@@ -99,8 +99,8 @@ func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
 }
 
-// patiently calls the function ask until ask succeeds. At first, ask may fail, because a broker has just started or a
-// topic has just been created.
+// The method patiently calls the function ask until ask succeeds. At first, ask may fail, because a broker has just
+// started or a topic has just been created.
 func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -52,7 +52,7 @@ func wants(t testing.TB, got []source.Delivery, want ...string) {
 	}
 }
 
-// fetching fetches and acks messages in the background until the test ends.
+// The function fetching fetches and acks messages in the background until the test ends.
 func fetching(t testing.TB, s *kafka.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup

@@ -267,7 +267,7 @@ func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	return all[topic].ID
 }
 
-// plain returns a member of the group that uses franz-go directly.
+// The function plain returns a member of the group that uses franz-go directly.
 func plain(t testing.TB, group, topic string) *kgo.Client {
 	t.Helper()
 	return client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

@@ -89,8 +89,8 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// marks commits a batch with the given ids, records the outcome as for new messages, and returns the store's verdict
-// (new, duplicate, …) for each id.
+// The function marks commits a batch with the given ids, records the outcome as for new messages, and returns the
+// store's verdict (new, duplicate, …) for each id.
 func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)

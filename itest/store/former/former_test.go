@@ -58,7 +58,8 @@ func open(path string) (*sql.DB, *sqlstore.Store, error) {
 	return db, s, err
 }
 
-// live delivers every message again, as a broker does after a restart, and kills its own process at order.Point.
+// The function live delivers every message again, as a broker does after a restart, and kills its own process at
+// order.Point.
 func live(o order) error {
 	db, s, err := open(o.Path)
 	if err != nil {

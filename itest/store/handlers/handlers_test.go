@@ -103,7 +103,7 @@ func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 	}
 }
 
-// lines returns the rows of a query.
+// The function lines returns the rows of a query.
 func lines(rows *sql.Rows, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -151,7 +151,7 @@ func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// direct is like the function sqlite, but for PostgreSQL through pgx.
+// The function direct is like the function sqlite, but for PostgreSQL through pgx.
 func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	t.Helper()
 	p, st := pool(t)
@@ -253,7 +253,7 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	}
 }
 
-// faulty calls the test kit with handlers that must fail.
+// The function faulty calls the test kit with handlers that must fail.
 func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

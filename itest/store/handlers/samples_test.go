@@ -63,7 +63,7 @@ type shop[Tx any] struct {
 	outside map[string]int // effects outside of any transaction; mu guards the map
 }
 
-// handler returns the sample's handler on a new state.
+// The method handler returns the sample's handler on a new state.
 func (s sample[Tx]) handler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
 	made := &shop[Tx]{tables: in, outside: map[string]int{}}
 	made.Handler = semeltest.Handler[Tx]{
@@ -115,8 +115,8 @@ func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) err
 	}
 }
 
-// charging makes the handler charge a card at a provider before the handler adds the amount. The function key returns
-// the idempotency key.
+// The method charging makes the handler charge a card at a provider before the handler adds the amount. The function
+// key returns the idempotency key.
 func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 	s.Provider = semeltest.NewProvider(t)
 	s.also(func(ctx context.Context, _ Tx, m *semel.Message) error {

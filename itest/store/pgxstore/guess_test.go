@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// part returns n ids that begin with the name of a set.
+// The function part returns n ids that begin with the name of a set.
 func part(set string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(set, i))

@@ -48,7 +48,7 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 	return err
 }
 
-// ways returns the two ways to receive messages into the test's tables: with pgx and with database/sql.
+// The method ways returns the two ways to receive messages into the test's tables: with pgx and with database/sql.
 func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
 	db, inner := h.throughSQL(t)
 	return map[string]func(marks []store.Mark, bodies ...string) error{

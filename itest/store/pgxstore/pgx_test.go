@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// open opens a pool for the duration of the test. The functions of the parameter change adjust the pool's
+// The function open opens a pool for the duration of the test. The functions of the parameter change adjust the pool's
 // configuration.
 func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
@@ -40,7 +40,7 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 // The function unnamed configures pgx to use unnamed prepared statements.
 func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
 
-// plain configures pgx to send arguments as text, without asking the server for types.
+// The function plain configures pgx to send arguments as text, without asking the server for types.
 func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
 // shop is a store in a schema of its own, with a table of effects that has no unique key.
@@ -71,7 +71,8 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
-// lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test case.
+// The function lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
+// case.
 func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
 }
@@ -158,7 +159,7 @@ func (h *shop) damage(t testing.TB, number int64) {
 
 const insert = "insert into in.effects values ($1)"
 
-// direct returns the store whose handlers get a pgx.Tx.
+// The method direct returns the store whose handlers get a pgx.Tx.
 func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	return storetest.Instance[pgx.Tx]{
 		Store: h.Store,

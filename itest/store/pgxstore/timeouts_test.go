@@ -67,7 +67,8 @@ func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Conte
 	return running.Counts(), observer
 }
 
-// slow returns a handler that queues an effect; the parameter seconds is the duration of the effect on the server.
+// The method slow returns a handler that queues an effect; the parameter seconds is the duration of the effect on the
+// server.
 func (h *shop) slow(seconds string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
 	return func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		q.ExecOne(h.in("insert into in.effects select $1 from pg_sleep($2::float8)"), m.Body, seconds)

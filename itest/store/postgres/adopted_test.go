@@ -190,7 +190,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	s.wants(t, "second", 0, 1)
 }
 
-// unfit makes a consumer process messages with unusable ids.
+// The function unfit makes a consumer process messages with unusable ids.
 func unfit(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.processed (message_id uuid primary key)")

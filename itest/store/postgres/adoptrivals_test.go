@@ -148,7 +148,7 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	}
 }
 
-// bare returns a store on the same tables that does not use the user's own table.
+// The method bare returns a store on the same tables that does not use the user's own table.
 func (s *shop) bare(t testing.TB) *sqlstore.Store {
 	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counting returns a database with a single connection, and the proxy that counts its round trips.
+// The function counting returns a database with a single connection, and the proxy that counts its round trips.
 func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 	t.Helper()
 	p := pgproxy.Start(t, services.Postgres(t))

@@ -45,7 +45,7 @@ func (s *shop) anyDay(t testing.TB) *shop {
 	return s
 }
 
-// partitions returns the names of the daily partitions.
+// The method partitions returns the names of the daily partitions.
 func (s *shop) partitions(t testing.TB) []string {
 	t.Helper()
 	rows, err := s.db.Query(s.in(`select i.inhrelid::regclass::text from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass
@@ -93,8 +93,8 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	})
 }
 
-// ends processes ids, commits the new ids with the outcome as, and returns the store's verdict (new, duplicate, …) for
-// each id.
+// The method ends processes ids, commits the new ids with the outcome as, and returns the store's verdict (new,
+// duplicate, …) for each id.
 func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)

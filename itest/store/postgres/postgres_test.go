@@ -40,7 +40,7 @@ func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	return db
 }
 
-// fresh creates an empty database and opens it.
+// The function fresh creates an empty database and opens it.
 func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
 	dsn := services.Postgres(t)
@@ -104,7 +104,8 @@ func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	return s
 }
 
-// lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test case.
+// The function lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
+// case.
 func lent(db *sql.DB) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, db, sqlstore.Options{}) }, Empty: emptied}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// results applies messages and stores a result for each message.
+// The method results applies messages and stores a result for each message.
 func (s *shop) results(t *testing.T, ids ...string) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)

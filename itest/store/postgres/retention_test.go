@@ -29,7 +29,8 @@ from in.semel_markers where outcome = 3`,
 	"analyze in.semel_markers", "analyze in.semel_inbox",
 }
 
-// keeping returns a store whose consumer "billing" has the retention keep and has just recorded its progress.
+// The function keeping returns a store whose consumer "billing" has the retention keep and has just recorded its
+// progress.
 func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	t.Helper()
 	s := newShop(t, db, sqlstore.Options{})

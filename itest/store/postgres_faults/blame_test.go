@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// around delivers the bad messages in the middle of ten good messages, in one batch. The function checks that the good
-// messages are applied and that the consumer continues to work.
+// The function around delivers the bad messages in the middle of ten good messages, in one batch. The function checks
+// that the good messages are applied and that the consumer continues to work.
 func around(t *testing.T, w *world, bad ...*semel.Message) {
 	t.Helper()
 	good := numbered("good", 10)

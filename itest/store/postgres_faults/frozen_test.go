@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { children.Main(m, child) }
 // seconds.
 const frozenTimeout = time.Second
 
-// child runs a consumer whose handler writes its effect, reports that the effect is written, and never returns.
+// The function child runs a consumer whose handler writes its effect, reports that the effect is written, and never
+// returns.
 func child(o order) error {
 	inlet := workload.NewInlet()
 	inlet.Put(message("held", `{}`))

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// german starts a server whose error messages are in German.
+// The function german starts a server whose error messages are in German.
 func german(t *testing.T) *services.Server {
 	t.Helper()
 	// The setting lc_messages only enables translation, and the environment variable selects the language. So the

@@ -126,8 +126,8 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 	})
 }
 
-// meeting returns a function that two goroutines call with their number, 1 or 2. The first call of each goroutine
-// returns when both goroutines have called the function, or when ctx ends.
+// The function meeting returns a function that two goroutines call with their number, 1 or 2. The first call of each
+// goroutine returns when both goroutines have called the function, or when ctx ends.
 func meeting() func(ctx context.Context, party int) {
 	var once [3]sync.Once
 	var here [3]chan struct{}

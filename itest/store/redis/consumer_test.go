@@ -108,7 +108,8 @@ func (s *shop) want(t *testing.T, messages, most int) {
 	}
 }
 
-// lines returns a source with the given number of messages, each message as often as the parameter copies says.
+// The function lines returns a source with the given number of messages, each message as often as the parameter copies
+// says.
 func lines(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {

@@ -252,7 +252,7 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// eventually waits until the condition so holds, and fails the test after a while.
+// The function eventually waits until the condition so holds, and fails the test after a while.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {

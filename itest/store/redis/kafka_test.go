@@ -94,8 +94,8 @@ func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs a member in a process of its own, and writes a line when a call begins. The call for the message held lasts
-// until standard input is closed.
+// The function live runs a member in a process of its own, and writes a line when a call begins. The call for the
+// message held lasts until standard input is closed.
 func live(m member) error {
 	source, err := m.source()
 	if err != nil {
@@ -142,7 +142,7 @@ type other struct {
 	applied string
 }
 
-// starts starts a member in another process. The calls of the other process are also counted in s.
+// The method starts starts a member in another process. The calls of the other process are also counted in s.
 func (m member) starts(t *testing.T, s *shop) *other {
 	t.Helper()
 	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
@@ -237,7 +237,7 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	}
 }
 
-// twice returns the number of messages with two calls.
+// The method twice returns the number of messages with two calls.
 func (s *shop) twice() (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

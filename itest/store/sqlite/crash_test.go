@@ -28,7 +28,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// ready reports that the child is at its point, and waits there until the child is killed.
+// The function ready reports that the child is at its point, and waits there until the child is killed.
 func ready() {
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
@@ -46,7 +46,8 @@ func seals(s *sqlstore.Store, lines int) error {
 	return err
 }
 
-// child processes one batch. At the point of its order, the child reports that it is ready and waits to be killed.
+// The function child processes one batch. At the point of its order, the child reports that it is ready and waits to be
+// killed.
 func child(o order) error {
 	at := func(p faults.Point) {
 		if p == o.Point {

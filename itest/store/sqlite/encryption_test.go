@@ -49,8 +49,8 @@ func TestAFileIsEncrypted(t *testing.T) {
 	})
 }
 
-// refusing runs a consumer of an encrypted store until the consumer is idle. Before the run, a user without the
-// encryption key has inserted a row in plain text that seems to be years old.
+// The function refusing runs a consumer of an encrypted store until the consumer is idle. Before the run, a user
+// without the encryption key has inserted a row in plain text that seems to be years old.
 func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)

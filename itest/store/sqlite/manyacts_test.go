@@ -71,7 +71,7 @@ func TestActsFindTheirRowsByKeys(t *testing.T) {
 	}
 }
 
-// parameters returns the highest number of a parameter in a statement.
+// The function parameters returns the highest number of a parameter in a statement.
 func parameters(text string) (n int) {
 	for i := 1; strings.Contains(text, fmt.Sprint("?", i)); i++ {
 		n = i

@@ -80,7 +80,7 @@ func printed(m store.Mark, body string) store.Mark {
 	return m
 }
 
-// hashes returns all encodings in which a store could keep hashes of the given bodies.
+// The function hashes returns all encodings in which a store could keep hashes of the given bodies.
 func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {

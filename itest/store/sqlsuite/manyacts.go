@@ -145,8 +145,8 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
 
-// lines skips and discards rows that are each the first row of a lane. After each of the two commands, the rows behind
-// the first rows must no longer be blocked.
+// The method lines skips and discards rows that are each the first row of a lane. After each of the two commands, the
+// rows behind the first rows must no longer be blocked.
 func (w ManyActs[Tx]) lines(t *testing.T) {
 	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
 		first, behind := w.parkInLines(t, many)
@@ -225,7 +225,7 @@ func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	}
 }
 
-// numbers returns the numbers of all rows in a given state.
+// The method numbers returns the numbers of all rows in a given state.
 func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int64) {
 	t.Helper()
 	for after := int64(0); ; {

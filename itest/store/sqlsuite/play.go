@@ -179,7 +179,7 @@ func (p *played[Tx]) runs(ctx context.Context) error {
 	return c.Run(ctx)
 }
 
-// effects compares the written effects with the effects of the versions in their order.
+// The method effects compares the written effects with the effects of the versions in their order.
 func (p *played[Tx]) effects(t testing.TB, late []place) error {
 	for s := range p.lengths {
 		if got, want := p.Versions(t, p.stream(s)), p.wants(s, late); !slices.Equal(got, want) {

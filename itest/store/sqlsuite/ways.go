@@ -68,8 +68,8 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// fewest chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen case
-// sends, until the chosen cases send all statements. The caller holds the mutex.
+// The method fewest chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen
+// case sends, until the chosen cases send all statements. The caller holds the mutex.
 func (w *Ways) fewest() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {

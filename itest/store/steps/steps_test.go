@@ -53,7 +53,7 @@ var names = []string{"reserve", "charge", "ship"}
 
 const record = "insert into done (step, id, who) values (%s)"
 
-// live runs the consumers until no work is left.
+// The function live runs the consumers until no work is left.
 func live(o order) error {
 	passed := 0
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -258,7 +258,7 @@ func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done
 	return all[0], len(all[0].Steps)
 }
 
-// effects returns, for each step of a message, the names of the processes in which the step took effect.
+// The function effects returns, for each step of a message, the names of the processes in which the step took effect.
 func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	t.Helper()
 	rows, err := db.Query("select step, who from done where id = '" + id + "'")
@@ -286,8 +286,8 @@ type death struct {
 	n, done int
 }
 
-// deaths returns a death for each point of each batch. The first batch receives the message, and each further
-// batch runs a step.
+// The function deaths returns a death for each point of each batch. The first batch receives the message, and each
+// further batch runs a step.
 func deaths() (all []death) {
 	for done := range len(names) + 1 {
 		all = append(all, death{faults.AfterMark, done + 1, max(done-1, 0)}, death{faults.BeforeCommit, done + 1, max(done-1, 0)}, death{faults.AfterCommit, done + 1, done})

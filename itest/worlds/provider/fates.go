@@ -71,7 +71,8 @@ const (
 	stubbornKinds
 )
 
-// stubborn reports whether all calls of a reference are cut (see Fates.Stubborn), and the kind of the reference.
+// The method stubborn reports whether all calls of a reference are cut (see Fates.Stubborn), and the kind of the
+// reference.
 func (f Fates) stubborn(reference string) (kind uint64, is bool) {
 	n := f.draw(reference, 0)
 	return n / 1_000_000 % stubbornKinds, n%1_000_000 < f.Stubborn

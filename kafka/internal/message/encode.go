@@ -63,7 +63,7 @@ func isOwnID(m *semel.Message) bool {
 	return m.ID() == m.Identity.ID && (m.Identity.Source == "" || m.Identity.Source == m.Source())
 }
 
-// attributes returns the attributes of the CloudEvent in a record.
+// The function attributes returns the attributes of the CloudEvent in a record.
 func attributes(m *semel.Message, topic string) []attribute {
 	id := m.Identity.ID
 	if !isOwnID(m) {

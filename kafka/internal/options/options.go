@@ -77,7 +77,7 @@ func Check(options []kgo.Opt) error {
 	return nil
 }
 
-// same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
+// The function same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
 // compares only the types of decompressors.
 func same(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {

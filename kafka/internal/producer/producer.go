@@ -162,7 +162,8 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// wrote handles the errors after which a client can no longer write, or after which a record must be written alone.
+// The method wrote handles the errors after which a client can no longer write, or after which a record must be written
+// alone.
 func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again, with another id

@@ -84,7 +84,7 @@ func covered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
-// standing returns the existing partitions, ordered by their begin.
+// The function standing returns the existing partitions, ordered by their begin.
 func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
 	return database.List(ctx, tx, d.SQL.Days, func(rows *sql.Rows) (day, error) {
 		var p day

@@ -283,7 +283,8 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// clear removes the markers of a scope (a consumer, source and generation) from the table that all consumers share.
+// The method clear removes the markers of a scope (a consumer, source and generation) from the table that all consumers
+// share.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {

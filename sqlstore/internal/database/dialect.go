@@ -110,8 +110,8 @@ func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
-// names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name of
-// a table, view or function, and {name} the prefix of every name that cannot have a schema.
+// The method names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name
+// of a table, view or function, and {name} the prefix of every name that cannot have a schema.
 func (d *Dialect) names(o Options) (*strings.Replacer, error) {
 	if !prefixForm.MatchString(o.Prefix) {
 		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)

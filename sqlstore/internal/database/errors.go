@@ -30,7 +30,7 @@ var ErrDry = errors.New("nothing was to be removed")
 // ErrElsewhere means that another process is removing old data of the consumer.
 var ErrElsewhere = errors.New("another process reaps")
 
-// readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
+// The function readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
 // readable returns a new error with a description. An *Error in err keeps its class.
 func readable(err error) error {
 	return legible.Error(err, func(decided *Error, r error) error { return &Error{decided.Doing, decided.Class, r} })

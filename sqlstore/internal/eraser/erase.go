@@ -53,8 +53,9 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// overwriting prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting limits the
-// time for which the transaction waits for locks. In SQLite, overwriting makes the connection overwrite deleted data.
+// The function overwriting prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting
+// limits the time for which the transaction waits for locks. In SQLite, overwriting makes the connection overwrite
+// deleted data.
 func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString

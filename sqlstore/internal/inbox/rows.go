@@ -79,7 +79,8 @@ func (c *cells) integer(what string) int64 {
 	return n
 }
 
-// bytes reads a column of bytes; NULL becomes nil. If the parameter what is not empty, NULL is a fault of the row.
+// The method bytes reads a column of bytes; NULL becomes nil. If the parameter what is not empty, NULL is a fault of
+// the row.
 func (c *cells) bytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
@@ -170,7 +171,7 @@ func (c *cells) row() store.StoredRow {
 	return r
 }
 
-// steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
+// The method steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
 // returns one empty step to show that the row has steps.
 func (c *cells) steps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))

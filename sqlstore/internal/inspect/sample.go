@@ -64,8 +64,8 @@ type sampledTo struct{ level, quick int }
 // its cache, so the time for these rows says little about the time for more rows.
 const quickSamples = 40
 
-// counting calls the function count with the limit that was fast enough before. If count takes too long, counting
-// continues with lower limits.
+// The method counting calls the function count with the limit that was fast enough before. If count takes too long,
+// counting continues with lower limits.
 func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
@@ -115,7 +115,7 @@ func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) 
 	return out, err
 }
 
-// microseconds converts a number of microseconds to a duration; a negative number becomes 0.
+// The function microseconds converts a number of microseconds to a duration; a negative number becomes 0.
 func microseconds(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }
 
 // SampledReaping describes the progress of removing old data of a consumer.

@@ -18,7 +18,7 @@ import (
 // The SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// slow simulates a database that takes the time aRow for each row and stops after 50 ms.
+// The function slow simulates a database that takes the time aRow for each row and stops after 50 ms.
 func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)

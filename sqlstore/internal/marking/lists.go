@@ -100,8 +100,8 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 // one scope.
 const scopesAtOnce = 1000
 
-// lows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only the times
-// that the markers of the batch need are read.
+// The method lows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only
+// the times that the markers of the batch need are read.
 func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

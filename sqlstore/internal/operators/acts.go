@@ -156,8 +156,8 @@ func (t *actsTogether) numbers() []int64 {
 	return all
 }
 
-// chosen returns the rows that this transaction changes. For other rows, chosen stores the reason why they are not
-// changed.
+// The method chosen returns the rows that this transaction changes. For other rows, chosen stores the reason why they
+// are not changed.
 func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	type identity struct {
 		scope int64

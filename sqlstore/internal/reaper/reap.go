@@ -181,8 +181,8 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 	return looked, nil
 }
 
-// part reads some markers that are older than their retention. The results are the ids of the markers that may be
-// removed, and the number of examined markers.
+// The function part reads some markers that are older than their retention. The results are the ids of the markers that
+// may be removed, and the number of examined markers.
 func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQLite.Part, func(rows *sql.Rows) error {
 		var id []byte

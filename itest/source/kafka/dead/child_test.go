@@ -44,7 +44,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs the consumer that kills itself.
+// The function live runs the consumer that kills itself.
 func live(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {

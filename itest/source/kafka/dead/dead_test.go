@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// deaths returns orders for all points with one worker. For the points between the copy of a dead letter and the ack,
-// the result also contains orders with three workers.
+// The function deaths returns orders for all points with one worker. For the points between the copy of a dead letter
+// and the ack, the result also contains orders with three workers.
 func deaths() (all []order) {
 	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
 		all = append(all, order{Death: point, After: 1, Workers: 1})

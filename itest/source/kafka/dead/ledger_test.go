@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// dead returns the number of dead letters for each message, and compares each dead letter with its message. Messages
-// are identified by partition and offset.
+// The method dead returns the number of dead letters for each message, and compares each dead letter with its message.
+// Messages are identified by partition and offset.
 func (w *world) dead() map[place]int {
 	w.t.Helper()
 	dead := map[place]int{}

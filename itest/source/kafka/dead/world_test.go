@@ -137,7 +137,7 @@ func (w *world) deleteDead() {
 	}
 }
 
-// live runs a consumer in another process. The result is true if the process killed itself.
+// The method live runs a consumer in another process. The result is true if the process killed itself.
 func (w *world) live(o order) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
@@ -176,7 +176,7 @@ type letter struct {
 	key, state, reason string
 }
 
-// rows returns the rows of parked and dead-lettered messages, by the message's position.
+// The method rows returns the rows of parked and dead-lettered messages, by the message's position.
 func (w *world) rows() map[place]letter {
 	w.t.Helper()
 	rows, keys := map[place]letter{}, map[string]place{}
@@ -196,7 +196,7 @@ func (w *world) rows() map[place]letter {
 	return rows
 }
 
-// effects returns the number of effects of each message.
+// The method effects returns the number of effects of each message.
 func (w *world) effects() map[string]int {
 	w.t.Helper()
 	effects := map[string]int{}

@@ -44,7 +44,7 @@ consumers:
 // The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// folder returns a folder with the policy and a file of n messages.
+// The function folder returns a folder with the policy and a file of n messages.
 func folder(t *testing.T, topic string, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	return cmd, log
 }
 
-// total returns the number of records in a topic.
+// The function total returns the number of records in a topic.
 func total(c *topics.Cluster, topic string) (n int64) {
 	for _, end := range c.Ends(topic) {
 		n += end

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// anew deletes the topic and creates a topic of the same name with other records.
+// The method anew deletes the topic and creates a topic of the same name with other records.
 func (w *world) anew() {
 	w.t.Helper()
 	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Topic))(w.t)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs a consumer that kills itself when it gets its first messages, before it has acked any message.
+// The function live runs a consumer that kills itself when it gets its first messages, before it has acked any message.
 func live(o order) error {
 	consumer, closePool, err := o.open(func(options *workload.Options) {
 		options.Plan.At = func(p faults.Point, _ int) {

@@ -20,7 +20,7 @@ import (
 // none of partition 2. Partition 0 has h0, h3, and so on.
 var formerly = map[int32]int64{0: 4, 1: 7}
 
-// unread returns the messages that the other group has not committed.
+// The function unread returns the messages that the other group has not committed.
 func unread() (all []string) {
 	for n, id := range ids(0, historic) {
 		if int64(n/partitions) >= formerly[int32(n%partitions)] {

@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// ids returns the ids of the messages from first to last-1.
+// The function ids returns the ids of the messages from first to last-1.
 func ids(first, last int) (all []string) {
 	for n := first; n < last; n++ {
 		all = append(all, fmt.Sprint("h", n))

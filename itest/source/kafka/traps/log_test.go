@@ -242,7 +242,7 @@ func TestStrangeRecords(t *testing.T) {
 // kafkaDefaultMost is the size of a value that just fits into the default limit of brokers.
 const kafkaDefaultMost = 1 << 20
 
-// strange returns an error that describes how a message differs from the written record.
+// The function strange returns an error that describes how a message differs from the written record.
 func strange(m *semel.Message, body []byte) error {
 	_, tombstone := m.Headers.Get(kafka.HeaderTombstone)
 	switch {
