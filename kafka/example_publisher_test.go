@@ -56,7 +56,7 @@ func ExampleNewPublisher() {
 
 var _ = publishing[*memstore.Tx]
 
-// The function publishing publishes incoming messages to another topic.
+// publishing publishes incoming messages to another topic.
 func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.Source, brokers []string) error {
 	publisher, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: "receipts"})
 	if err != nil {

@@ -127,7 +127,7 @@ func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err er
 	return registration.Unregister, nil
 }
 
-// begin sets the counters that events update to 0. So the first event is visible as an increase.
+// begin writes the value 0 to each counter that events update, so that the first event is visible as an increase.
 func (m *Meter) begin(name string) {
 	none := semel.Event{Consumer: name}
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {

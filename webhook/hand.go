@@ -42,7 +42,7 @@ func addressOf(remote string) string {
 	}
 }
 
-// enter starts reading a body. If the request must be rejected, enter returns the fate of the request.
+// enter starts reading a body. If the request must be rejected, enter returns the outcome of the request.
 func (r *Receiver) enter(address string) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Receiver) leave(address string, n int64) {
 	r.reading[address] = now
 }
 
-// hold counts n bytes of a body against InHand. If the request must be rejected, hold returns the fate of the
+// hold counts n bytes of a body against InHand. If the request must be rejected, hold returns the outcome of the
 // request.
 func (r *Receiver) hold(address string, n int64) Fate {
 	r.mu.Lock()

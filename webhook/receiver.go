@@ -116,7 +116,7 @@ func encoded(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
-// refusal returns the fate for an error of Verify.
+// refusal returns the outcome (Fate) for an error of Verify.
 func refusal(err error) Fate {
 	switch {
 	case errors.Is(err, ErrUnsigned):
@@ -175,7 +175,7 @@ func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *
 	return a
 }
 
-// fateOf returns the fate for the outcome of a message (ack or nack).
+// fateOf returns the outcome of a request (Fate) for the ack or nack of its message.
 func fateOf(s source.Settlement) Fate {
 	if s.Kind != semel.Ack {
 		return Unavailable

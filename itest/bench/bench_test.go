@@ -62,7 +62,7 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 }
 
 // wantEffects applies n deliveries with one implementation and checks the effects. If some of the n deliveries are
-// duplicates, their messages are applied before.
+// duplicates, wantEffects first applies their messages once.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	must.OK(t, d.reset(t.Context()))
