@@ -26,7 +26,7 @@ type Config struct {
 	// If account names are unique only within a tenant, include the tenant. The host is not part of
 	// a key, so two tenants that differ only by host would get each other's answers.
 	Caller func(r *http.Request) string
-	// OneTenant declares that all clients share one set of keys. Caller is then not needed.
+	// OneTenant declares that all clients share one set of keys. With OneTenant, Caller is not needed.
 	OneTenant bool
 	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request counts as
 	// new. Keep must therefore be longer than Retries.

@@ -70,7 +70,7 @@ func fates() []string {
 }
 
 // Check asks the store whether requests can be protected now. Call Check when the program starts, and for readiness.
-// With New, Check may write the name of the guard into the store. The method changes nothing else.
+// With New, Check may write the name of the guard into the store, but changes nothing else.
 func (g *Guard) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

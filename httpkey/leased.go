@@ -32,7 +32,7 @@ type LeaseConfig struct {
 	// FailOpen is the reason why handlers may run unprotected while the store is down. If FailOpen is empty,
 	// requests get 503 while the store is down.
 	FailOpen string
-	// Stepped declares that handlers make all calls in steps (see Step). Window then applies to each step. A
+	// Stepped declares that handlers make all calls in steps (see Step). With Stepped, Window applies to each step. A
 	// request with an unknown outcome always runs again, because completed steps are not repeated.
 	Stepped bool
 	// Completion, if not nil, allows a Completer to finish abandoned requests. With Completion, the store must be able

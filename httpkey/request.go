@@ -96,7 +96,7 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 	return q, nil
 }
 
-// readBody reads the whole body before the handler runs. So a request whose body ends early has no effect.
+// readBody reads the whole body before the handler runs, so a request whose body ends early has no effect.
 func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	if q.http.Body == nil {
 		return nil

@@ -107,8 +107,8 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{config: c, sendings: producer.NewSendings()}
 	p.life, p.end = context.WithCancel(context.Background())
-	// The dialer itself encrypts with TLS, because it counts the requests before encryption. So the client
-	// gets no TLS configuration.
+	// The client gets no TLS configuration, because the dialer itself encrypts with TLS, and counts the requests before
+	// encryption.
 	p.brokers.config = &Config{Brokers: c.Brokers, SASL: c.SASL, ClientID: c.ClientID, Logger: c.Logger}
 	p.dialWith((&net.Dialer{Timeout: askTimeout}).DialContext)
 	// The client does not wait for further records. A batch contains the records that arrived while the previous batch
@@ -155,8 +155,8 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			if !s.Unsent() || ctx.Err() != nil {
 				return p.judge(ctx, s, record.Topic)
 			}
-			// Another call for the same message was cancelled, together with the record that both calls share. So this
-			// call sends the record again.
+			// Another call for the same message was cancelled, together with the record that both calls share. The next
+			// iteration of the loop sends the record again.
 		case <-ctx.Done():
 			s.Cancel()
 			return p.unconfirmed(ctx, s, record.Topic)

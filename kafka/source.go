@@ -295,8 +295,8 @@ func (s *Source) startBackground() {
 	s.background.Go(s.search)
 }
 
-// ask checks before the join that the brokers answer, that the topics exist and that the user may use the group. So a
-// fault is reported before the join, with a clear error.
+// ask checks before the join that the brokers answer, that the topics exist and that the user may use the group. Errors
+// of these checks are clearer than errors of the join.
 func (s *Source) ask(ctx context.Context) error {
 	err := s.topics.ask(ctx)
 	if errors.As(err, &connectionError{}) {

@@ -30,8 +30,8 @@ type gathered struct {
 	in     *shared // the transaction that commits the claim; guarded by mutex
 }
 
-// shared is a transaction for several claims. If one claim is killed, the others must continue. So the transaction is
-// killed only when all claims in it are killed.
+// shared is a transaction for several claims. The transaction is killed only when all claims in it are killed, because
+// the other claims must continue if one claim is killed.
 type shared struct {
 	batch *queued
 	alive atomic.Int32

@@ -12,9 +12,9 @@ import (
 )
 
 // A slice is a group of statements whose answers the server sends together. Without flush requests, the server keeps
-// all answers until the last one, and a slow batch would look like a dead connection. But flush requests cost time. For
-// a batch of 500 small statements, a flush after each statement costs three quarters more time, a flush after 16
-// statements a tenth, and after 128 statements a fiftieth. So slices are short until the connection is known to be
+// all answers until the last one, and a slow batch would look like a dead connection. However, flush requests cost
+// time: for a batch of 500 small statements, a flush after each statement costs three quarters more time, a flush after
+// 16 statements a tenth, and after 128 statements a fiftieth. So slices are short until the connection is known to be
 // fast. After that, the size of a slice is chosen so that a slice takes about the time perSlice.
 const (
 	leastSlice = 16
@@ -187,9 +187,9 @@ func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// The method next sets the time limit for the next answers. A long slice gets only the limit of the shortest slice, or
-// leastAllowance, because its statements were fast before. So a dead connection is noticed early. A working connection
-// is considered dead only if statements become thousands of times slower.
+// The method next sets the time limit for the next answers. To notice a dead connection early, a long slice gets only
+// the limit of the shortest slice, or leastAllowance: a slice is long only if earlier statements were fast. A working
+// connection is considered dead only if statements become thousands of times slower.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
 }

@@ -304,8 +304,8 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	return forgotten
 }
 
-// encode encodes the arguments of all requests before anything is sent. So an argument that cannot be encoded
-// does not affect other requests.
+// encode encodes the arguments of all requests before anything is sent, so an argument that cannot be encoded does not
+// affect other requests.
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder

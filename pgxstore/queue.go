@@ -39,7 +39,7 @@ type queueing interface {
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
 // ExecOne queues an insert, update or delete that must change exactly one row. If the statement changes another number
-// of rows, the message ends as after semel.PreconditionFailed. The server checks the number of rows. So the check takes
+// of rows, the message ends as after semel.PreconditionFailed. The server checks the number of rows; this check takes
 // no round trip, but costs the server about as much as the statement itself. The statement must not have RETURNING, and
 // must not begin with a WITH that changes rows. Use Query for statements with RETURNING, for a WITH that changes rows,
 // and for MERGE.

@@ -22,9 +22,9 @@ type trace struct {
 	reading  time.Time
 }
 
-// The method told calls the tracer. The time limit of w is paused during the call, so a caller that expects further
-// answers must call w.next. If the tracer panics, the tracer is not called again in this batch. A panic of the tracer
-// must not make the batch fail, because the batch may be committed already.
+// The method told calls the function call, which calls the tracer. The time limit of w is paused during the call, so a
+// caller that expects further answers must call w.next. If the tracer panics, the tracer is not called again in this
+// batch. A panic of the tracer must not make the batch fail, because the batch may be committed already.
 func (l *link) told(w *wait, call func()) {
 	if l.untraced {
 		return

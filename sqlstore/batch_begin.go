@@ -89,8 +89,8 @@ func statementLimit(d time.Duration) string {
 const noLimit = "0"
 
 // postgresStart writes settings, guard and markers with one statement. If the batches of the consumer run one after the
-// other, postgresStart first takes the consumer's lock, with a statement that has a lock timeout of its own. So the
-// timeout for markers does not limit the wait for this lock.
+// other, postgresStart first takes the consumer's lock, with a statement that has a lock timeout of its own. The
+// timeout for markers therefore does not limit the wait for the consumer's lock.
 func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := database.Milliseconds(o.Idle, defaultIdle)

@@ -171,8 +171,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// migrate first creates the table of migrations, outside of the transaction. So the transaction begins with a
-// write, also if the table exists.
+// migrate first creates the table of migrations, outside of the transaction. The transaction of the migration therefore
+// begins with a write, also if the table exists.
 func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err error) {
 	if _, err := s.Pool.ExecContext(ctx, s.SQL.Migrations); err != nil {
 		return false, err

@@ -78,7 +78,7 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 }
 
 // unguardKeeping writes a result and removes the guard with one statement. If a trigger or rule prevents the write, the
-// statement does not remove the guard. So the guard shows whether the result was written.
+// statement does not remove the guard: a guard that still exists shows that the result was not written.
 func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	err := b.unguard(ctx, b.DB.Postgres.UnguardKeeping, args...)
 	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.DB.SQL.Unguard) == nil {

@@ -121,8 +121,8 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// The method loses reports whether the caller of the next End must not get the store's answer. In that case the process
-// passes the point for lost replies.
+// The method loses reports whether the caller of the next End must not get the store's answer. If the answer is lost,
+// the process passes the point for lost replies.
 func (t *traps) loses() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -113,8 +113,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			t.Errorf("the commit returned %v, want an error that the server did not send", err)
 		}
 		w.want("markers", 1)
-		// If pgconn.SafeToRetry returns false here, the driver has changed its behaviour. In that case, update the code
-		// that relies on SafeToRetry.
+		// If pgconn.SafeToRetry returns false here, the driver has changed its behaviour: update the code that relies
+		// on SafeToRetry.
 		if !pgconn.SafeToRetry(err) {
 			t.Errorf("SafeToRetry(%v) is false; it was true up to pgx 5.12", err)
 		}

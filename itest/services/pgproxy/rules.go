@@ -91,9 +91,9 @@ func (p *Proxy) CutRequest(match Match) *Rule { return p.rule(Request, match, cu
 // client does not learn about it.
 func (p *Proxy) CutInFlight(match Match) *Rule { return p.rule(Request, match, cutAfter) }
 
-// CutReply forwards the request and waits for the reply. Then CutReply drops the reply and all later messages, and
-// closes the connection. The server has executed the request, but the client does not learn about it. Earlier replies
-// of the same pipeline reach the client.
+// CutReply forwards the request, waits for the reply, drops the reply and all later messages, and closes the
+// connection. The server has executed the request, but the client does not learn about it. Earlier replies of the same
+// pipeline reach the client.
 func (p *Proxy) CutReply(match Match) *Rule { return p.rule(Reply, match, cutBefore) }
 
 // HoldRequest holds the request and all later requests of its connection until the rule is removed.

@@ -25,8 +25,8 @@ func (h *shop) dated(t testing.TB) *shop {
 	return h
 }
 
-// byDay returns test stores with one partition that covers all ids, instead of one partition a day. So test cases with
-// ids that contain no time also run with the statements of daily partitions.
+// byDay returns test stores with one partition that covers all ids, instead of one partition a day. With one partition,
+// test cases with ids that contain no time also run with the statements of daily partitions.
 func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{
 		Make: func(t testing.TB) *shop {

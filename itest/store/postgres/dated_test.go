@@ -32,8 +32,8 @@ func (s *shop) dated(t testing.TB, back int) *shop {
 	return s
 }
 
-// anyDay replaces the daily partitions by one partition for all ids. So test cases with ids that contain no time also
-// run with the statements of daily partitions.
+// anyDay replaces the daily partitions by one partition for all ids. With one partition, test cases with ids that
+// contain no time also run with the statements of daily partitions.
 func (s *shop) anyDay(t testing.TB) *shop {
 	t.Helper()
 	s.dated(t, 0)

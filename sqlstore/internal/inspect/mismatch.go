@@ -64,8 +64,8 @@ const lateIntent = time.Hour
 // Denials examines rows of all consumers, at most as many rows as the parameter most says, with numbers above the
 // parameter after. Denials returns the rows of the given consumer that contradict their markers or streams, and the
 // intents that contradict the markers of their causes. No commit of this store leaves such contradicting rows. If
-// Looked.Rows is 0, all rows have been examined. One statement reads a row with its marker and its stream, and intents
-// are read before their causes. So no snapshot is held for longer than one statement.
+// Looked.Rows is 0, all rows have been examined. No snapshot is held for longer than one statement, because one
+// statement reads a row with its marker and its stream, and intents are read before their causes.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
