@@ -1,5 +1,5 @@
 // Package proof runs fault tests, also called proofs. A proof is a program that injects the worst faults of production
-// and afterwards counts which messages took effect. This package has the shared parts. Each proof has a package in a
+// and afterwards counts which messages took effect. This package has the shared parts. Each fault test has a package in a
 // folder below this package:
 //
 //	file      kills a process that reads a file into SQLite

@@ -144,8 +144,8 @@ func sqliteClass(code int) store.Class {
 	}
 }
 
-// sqliteExonerates reports whether the cause of an error with this code is outside of the transaction. A lock is not
-// such a cause: no other transaction may write, so the handler must be waiting for a lock that it holds itself on
+// sqliteExonerates reports whether the cause of an error with this code is outside of the transaction. The result is
+// false for a lock: no other transaction may write, so the handler must be waiting for a lock that it holds itself on
 // another connection.
 func sqliteExonerates(code int) bool {
 	switch code & 0xff {
