@@ -1,6 +1,6 @@
 // Package proof runs fault tests, also called proofs. A proof is a program that injects the worst faults of production
-// and afterwards counts which messages took effect. This package has the shared parts. Each fault test has a package in a
-// folder below this package:
+// and afterwards counts which messages took effect. This package has the shared parts. Each fault test has a package in
+// a folder below this one:
 //
 //	file      kills a process that reads a file into SQLite
 //	kafka     kills, freezes, adds and ends processes that read a topic, and restarts the servers;
@@ -17,12 +17,12 @@
 //
 // `go run ./itest/cmd/proof NAME` runs one proof. The tests of each package run a short form of the proof.
 //
-// To add a proof, write a package below this one with three parts. The first part is a type whose method Run takes a
-// [Stage], produces the faults and returns a ledger; if the run itself fails, the method ends by [Check] or [Must]. The
-// second part is the ledger, a struct that embeds [ledger.Balance] and has the methods Wrong and Fault (its fields are
-// the report, see [Print]). The third part is a [Room], usually a [Form], which declares flags and describes the runs.
-// Then add a line to itest/cmd/proof and a target to the Makefile. Each proof should have at least one fault of Semel
-// that can be added on purpose (see Room.Plants), because a check that never fails proves nothing.
+// To add a fault test, write a package below this one with three parts. The first part is a type whose method Run takes
+// a [Stage], produces the faults and returns a ledger; if the run itself fails, the method ends by [Check] or [Must].
+// The second part is the ledger, a struct that embeds [ledger.Balance] and has the methods Wrong and Fault (its fields
+// are the report, see [Print]). The third part is a [Room], usually a [Form], which declares flags and describes the
+// runs. Then add a line to itest/cmd/proof and a target to the Makefile. Each proof should have at least one fault of
+// Semel that can be added on purpose (see Room.Plants), because a check that never fails proves nothing.
 package proof
 
 import (
