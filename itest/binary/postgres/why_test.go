@@ -95,7 +95,7 @@ type checked struct {
 	}
 }
 
-// answered runs `semel check` and returns the numbers of the checks with this result.
+// The method answered runs `semel check` and returns the numbers of the checks that have the given result.
 func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "-o", "json", "--config", "postgres.yaml"}, flags...)...)
