@@ -31,7 +31,8 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 		output(t, folder, "semel", "consumers", "pause", "--all", "--because", "the disk is full", "--as", "ann")
 		run.await(t, "paused: no new messages are fetched")
 		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
-		// A second process reads the pause before it fetches messages. SIGTERM stops the process.
+		// A second process finds the consumer paused before the process fetches messages. SIGTERM stops the second
+		// process.
 		other := startSemel(t, folder, "-o", "json")
 		other.await(t, `"by":"ann: the disk is full"`)
 		if err := other.cmd.Process.Signal(syscall.SIGTERM); err != nil {

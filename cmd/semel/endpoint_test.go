@@ -17,7 +17,6 @@ import (
 	"github.com/semel-go/semel/internal/freeport"
 )
 
-// called is one call to an endpoint.
 type called struct{ id, key, attempt string }
 
 // endpoint is an HTTP endpoint that records its calls and also sends each call to arrived.
@@ -29,8 +28,8 @@ type endpoint struct {
 	calls []called
 }
 
-// newEndpoint returns an endpoint. answer writes the response to a call. before is the number of earlier
-// calls for the same message.
+// newEndpoint returns an endpoint. The function answer writes the response to a call; its parameter before is
+// the number of earlier calls for the same message.
 func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
 	e := &endpoint{arrived: make(chan called, 1<<16)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +82,7 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints has the endpoint of each script. Scripts run concurrently.
+// endpoints maps scripts to their endpoints. Scripts run concurrently.
 var endpoints sync.Map
 
 // The script command "calls TEXT" compares the calls so far with TEXT. Each call is "id attempt"; calls are

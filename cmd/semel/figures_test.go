@@ -29,7 +29,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// figured are the metrics that the benchmark records each second.
+// figured lists the metrics that the benchmark records each second.
 var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 

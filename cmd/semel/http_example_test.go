@@ -51,7 +51,7 @@ func startHandler(t *testing.T, folder string, command ...string) *python {
 	return p
 }
 
-// await reads the log up to the first line that contains text.
+// await reads the log up to the first line that contains the given text.
 func (p *python) await(t *testing.T, text string) {
 	t.Helper()
 	guard := time.AfterFunc(longest, func() { _ = p.cmd.Process.Kill() })

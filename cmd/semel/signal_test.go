@@ -32,8 +32,8 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 // startAs starts a command that runs semel in folder.
 func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	t.Helper()
-	// Under nohup, the test process ignores SIGHUP, and a child process would ignore it too. A child does
-	// not ignore a signal that its parent handles.
+	// Under nohup, the test process ignores SIGHUP, and a child process would ignore SIGHUP too. A child process
+	// does not ignore a signal that its parent process handles.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
@@ -49,10 +49,10 @@ func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	return r
 }
 
-// await reads the log up to the first line that contains text.
+// await reads the log up to the first line that contains the given text.
 func (r *running) await(t *testing.T, text string) {
 	t.Helper()
-	// If no line contains text, the guard kills the process, which ends the log.
+	// If no line contains the text, the timer guard kills the process, which ends the log.
 	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
 	defer guard.Stop()
 	var seen []string

@@ -58,7 +58,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// The script command "says PATTERN COMMAND..." repeats a command until it prints a line that matches
+// The script command "says PATTERN COMMAND..." repeats a command until the command prints a line that matches
 // PATTERN.
 func says(ts *testscript.TestScript, _ bool, args []string) {
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)

@@ -32,13 +32,13 @@ type Options struct {
 	Stdin io.Reader
 	// FromStart reads files from their beginning and ignores saved positions.
 	FromStart bool
-	// Patient lets a command that a person runs wait longer for a database that another process writes
-	// without pause.
+	// Patient lets a command that a person runs wait longer for a database to which another process writes
+	// without a pause.
 	Patient bool
 	// ContinueOnFailure starts all consumers that can start, even if other consumers fail to start. The
 	// policy of a failing consumer must say on_failure: continue.
 	ContinueOnFailure bool
-	// Who is the user who starts the run. Migrations are recorded with Who.
+	// Who is the user who starts the run. The audit trail records migrations with this name.
 	Who string
 	// Replay is the replay to which all messages belong; nil outside of replays.
 	Replay *semel.Replay
@@ -67,15 +67,15 @@ type Assembly struct {
 	hooksMutex sync.Mutex
 	// hooks are the webhook servers, by address.
 	hooks map[string]*hookserver.Server
-	// unfit maps store names to errors. All consumers of such a store have on_failure: continue, so the run
-	// starts without them.
+	// unfit maps the names of stores that failed at the start to their errors. All consumers of these stores
+	// have on_failure: continue, so the run starts without these consumers.
 	unfit map[string]error
-	// runs are the consumers whose runs have not ended.
+	// runs has the consumers that have not stopped running.
 	runs underWay
 }
 
-// Open opens the databases for which want returns true, and does not change them. If a database does not
-// exist, Open creates the database if create returns true.
+// Open opens the databases for which want returns true, and does not change them. Open creates a missing
+// database if the function create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {
@@ -155,7 +155,7 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source any // the source, or an object that has the source
+	source any // the source, or an object that wraps the source
 	ended  func()
 	// kind is the kind of the source: file, kafka, webhook or none.
 	kind    string
@@ -241,8 +241,8 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	return a.runner(c, made, source), nil
 }
 
-// runner registers a consumer that is about to run. source is the consumer's source, or an object that has
-// the source.
+// runner registers a consumer that is about to run. The parameter source is the consumer's source, or an
+// object that wraps the source.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
 	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
 }

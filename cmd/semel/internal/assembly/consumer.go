@@ -97,8 +97,9 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// otherwise returns the result of a message whose statement changed a wrong number of rows. The policy chose
-// this result, so the circuit breaker does not count it as a failure. The same holds for on_precondition.
+// The function otherwise returns the result that the policy sets for a message whose statement changed a
+// wrong number of rows. The circuit breaker does not count this result, or the result that on_precondition
+// sets, as a failure.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
@@ -185,7 +186,7 @@ func (r *underWay) anyOf(names []string) bool {
 
 // mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The function
 // returns false while a consumer in this process can still write intents for the sender. mayEnd returns nil
-// if no consumer writes intents for c.
+// if no consumer writes intents for the sender c.
 func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	writers := writersTo(a.policy, c)
 	if writers == nil {

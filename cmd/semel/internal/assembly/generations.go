@@ -254,7 +254,7 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 }
 
 // Far returns a function that reports how far a rebuild has read the consumer's source. The caller must call
-// close after use.
+// the result close after use.
 func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, close func(), err error) {
 	own := *c
 	own.In = &consumer.Generation{Number: generation, Building: true}

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy with one Kafka source. Test cases add keys of the source after topics.
+// shop is a policy with one Kafka source. Test cases insert further keys of the source after the key topics.
 const shop = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
@@ -53,7 +53,7 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// settled removes fields that cannot be compared from a configuration.
+// settled returns a configuration without the fields that cannot be compared.
 func settled(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {

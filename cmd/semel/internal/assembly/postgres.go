@@ -181,7 +181,8 @@ func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consu
 	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
 }
 
-// adopt returns both stores, extended to write markers to the user's own deduplication table.
+// adopt returns the stores plain and direct, which then also write markers to the user's own deduplication
+// table.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {
 		return nil, nil, err
@@ -190,14 +191,14 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 	return plain, direct, err
 }
 
-// Dated returns the settings of a consumer's daily partitions. Partitions for past days are created for the
-// whole retention.
+// Dated returns the settings of a consumer's daily partitions. Partitions are also created for past days, as
+// many as the retention covers.
 func Dated(c *policy.Consumer) sqlstore.Dated {
 	const day, most = 24 * time.Hour, 3650
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// dated returns both stores, changed to keep markers in daily partitions.
+// dated returns the stores plain and direct, which then keep markers in daily partitions.
 func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {

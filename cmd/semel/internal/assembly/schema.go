@@ -89,9 +89,9 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	}
 }
 
-// WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects,
-// and privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped.
-// Stores in told are skipped too; WarnOfRoles adds each checked store to told.
+// WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects, and
+// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in
+// the map told are skipped too; WarnOfRoles adds each checked store to told.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -122,8 +122,8 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 }
 
 // Up applies the missing migrations, then runs the user's setup file if it has not run before. The changes
-// are recorded with who and why. If Up creates the table of seals and key is set, Up also starts the audit
-// chain. Otherwise only an operator starts an audit chain.
+// are recorded with who and why. If Up creates the table of seals (the lines of the audit chain) and the
+// parameter key is set, Up also starts the audit chain. Otherwise only an operator starts an audit chain.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
@@ -139,8 +139,9 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the audit record of the first migration. beginChain tries again while a running consumer
-// holds the lock for sealing. The consumer itself may not start a chain.
+// beginChain seals the audit record of the first migration, that is, adds the record to the audit chain.
+// beginChain tries again while a running consumer holds the lock for sealing. The consumer itself may not
+// start a chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
@@ -267,8 +268,8 @@ const sqliteUnique = `select exists (
 	select 1 where ?2 = (
 		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
 
-// hasUnique compares the constraint's columns, with their tables and in order, because violates compares
-// them in the same way.
+// hasUnique compares the constraint's columns, with their tables and in order, because the method violates
+// compares columns in the same way.
 func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	var table string
 	var columns []string
@@ -283,7 +284,7 @@ func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, 
 	return there, err
 }
 
-// Query implements database with a read-only transaction.
+// Query implements the interface database with a read-only transaction.
 func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -293,7 +294,7 @@ func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows)
 	return errors.Join(err, tx.Rollback())
 }
 
-// Query implements database with a connection that cannot write.
+// Query implements the interface database with a connection that cannot write.
 func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

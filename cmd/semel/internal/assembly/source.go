@@ -100,8 +100,9 @@ func formatOf(word string) (file.Format, error) {
 }
 
 // Recovery returns a helper that compares the consumer's store with the committed offsets of the group, and
-// can reset either side. Recovery returns nil for a consumer without a group: the position of a file is
-// stored together with the effects, so both always agree. The caller must close the helper.
+// can reset the positions in the store or the offsets. Recovery returns nil for a consumer without a group:
+// the position of a file is stored together with the effects, so position and effects always agree. The
+// caller must close the helper.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // Redis stores no positions
@@ -221,7 +222,7 @@ func (w *watched) readBefore() (int64, bool) {
 	return began, err == nil && began > 0 && info.Size() == began
 }
 
-// noting is a store of positions that records the latest offset in file.
+// noting is a position store that also keeps the latest offset in the field file.
 type noting struct {
 	source.PositionStore
 	file *watched

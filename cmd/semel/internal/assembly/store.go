@@ -37,15 +37,15 @@ type Store struct {
 	policy *policy.Store
 }
 
-// tables has the methods for Semel's own tables. Both kinds of databases implement the methods in the same
+// tables has the methods for Semel's own tables. SQLite and PostgreSQL implement these methods in the same
 // way.
 type tables interface {
 	// OpenSchemas returns warnings about schemas in which other database roles may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
 	// LackingRights returns warnings about privileges on Semel's tables that the database role lacks.
 	LackingRights(ctx context.Context) ([]string, error)
-	// Grants returns the GRANT statements for a role. adopted are the user's own deduplication tables, for
-	// which statements are added.
+	// Grants returns the GRANT statements for a role. The slice adopted has the user's own deduplication tables;
+	// Grants adds statements for these tables.
 	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
 	store.Inbox
 	admin.Requeuer
@@ -104,8 +104,8 @@ type database interface {
 	Notify(ctx context.Context, consumer string) error
 	// violates returns a function that reports whether an error is a violation of the constraint.
 	violates(constraint string) func(error) bool
-	// hasUnique reports whether a unique constraint of this name exists. Only an existing constraint can be
-	// recognised by violates.
+	// hasUnique reports whether a unique constraint of this name exists. The method violates recognises only a
+	// constraint that exists.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
 	// Query runs a read-only query and calls the function each for every row.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
@@ -225,7 +225,7 @@ const preparesNames = "semel: prepares named statements"
 // The pool checks each new connection, because an operator may add a pooler during a run. The check compares
 // process ids: behind a pooler, the id that the client received differs from the id of the server process.
 // When a pooler is found, the pool replaces all connections that use named statements. No statement fails
-// because of the change, so no message is charged with an attempt.
+// because of the change, so the change does not count as an attempt of a message.
 func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	var pooled atomic.Bool
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
@@ -261,8 +261,8 @@ func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	return string(results[0].Rows[0][0]) != "t", nil
 }
 
-// plainHost returns a remote host to which the client may connect without encryption, or "" if there is
-// none. If sslmode is not set, the client does so for servers without TLS.
+// plainHost returns a remote host to which the client may connect without encryption, or "" if there is none.
+// If sslmode is not set, the client connects without encryption to servers without TLS.
 func plainHost(c *pgconn.Config) string {
 	if c.TLSConfig == nil && remote(c.Host) {
 		return c.Host

@@ -31,8 +31,8 @@ func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Predicti
 	return nil, u.err
 }
 
-// without reports whether the run can continue without the named store, which failed. If the run can
-// continue, err becomes the result of the store's consumers.
+// The method without reports whether the run can continue without the named store, which failed. If the run
+// can continue, err becomes the result of the store's consumers.
 func (a *Assembly) without(store string, err error) bool {
 	if !a.spares(store) {
 		return false
@@ -90,8 +90,8 @@ func (a *Assembly) logRisk(c *policy.Consumer) {
 	}
 }
 
-// logWindow logs, at the start, what happens after a call with an unknown outcome. ends describes how the
-// message ends if the call must not be repeated.
+// logWindow logs, at the start, what happens after a call with an unknown outcome. The text ends describes
+// how the message ends if the call must not be repeated.
 func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {

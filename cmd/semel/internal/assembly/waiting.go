@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// waiting is a consumer whose Redis store was unavailable at the start. Whether the server keeps keys
-// durably is unknown until Redis responds, so Run waits for the store first. Other consumers run meanwhile.
+// waiting is a consumer whose Redis store was unavailable at the start. Whether the server keeps keys durably
+// is unknown until Redis responds, so Run waits for the store first. Other consumers run while Run waits.
 type waiting struct {
 	name, store string
 	logger      *slog.Logger
@@ -158,11 +158,12 @@ func (w *waiting) Load() measure.Load {
 	return measure.Load{}
 }
 
-// passing are the Redis error codes of conditions that end without an operator.
+// passing lists the Redis error codes of conditions that end without an operator's help.
 var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
 
-// passes reports whether an error can end without an operator, for example while the server is down or loads
-// its data. A wrong password, a wrong certificate or a server without persistence needs an operator.
+// passes reports whether the cause of an error can end without an operator's help, for example if the server
+// is down or loads its data. A wrong password, a wrong certificate or a server without persistence needs an
+// operator.
 func passes(err error) bool {
 	var refusal *rueidis.RedisError
 	if errors.As(err, &refusal) {

@@ -34,7 +34,8 @@ type Deep struct {
 	Rest string
 }
 
-// denials compares up to most rows with numbers greater than after; see sqlstore.Store.Denials.
+// denials compares the rows whose numbers are greater than after. The parameter most limits the number of
+// rows; see sqlstore.Store.Denials.
 type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
 // compareRows compares all rows after from, one slice per statement. A row, its marker and its stream are
@@ -81,9 +82,9 @@ func (s *Subject) Command() string {
 	return s.Policy.Command("check", "--deep", "--consumer", s.Consumer.Name, "--from", fmt.Sprint(s.Facts.Deep.To))
 }
 
-// explained reports whether the policy explains a contradiction. Without markers, the message that caused an
-// intent has no marker. If the policy no longer checks versions, messages that were received with versions
-// were applied without updating the stream.
+// explained reports whether the policy explains a contradiction. If the consumer writes no markers, the
+// message that caused an intent has no marker. If the policy no longer checks versions, messages that were
+// received with versions were applied without updating the stream.
 func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
 	if d.By == sqlstore.MismatchStream {
@@ -92,7 +93,7 @@ func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
-// denied returns the answer for rows that contradict their records.
+// denied returns the answer for rows that contradict their markers or streams.
 func (s *Subject) denied() Answer {
 	d := s.Facts.Deep
 	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")

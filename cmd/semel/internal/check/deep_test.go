@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store whose row numbers are all even. The markers of the rows in denied contradict the rows.
+// shelf is a store whose row numbers are all even. The field denied has the rows that contradict their
+// markers.
 type shelf struct {
 	rows   int64
 	denied map[int64]bool

@@ -12,7 +12,8 @@ import (
 // most is the number at which the store stops counting rows.
 const most = 10_000
 
-// rows formats a number of rows and a verb. one and many are the singular and plural of the verb.
+// rows formats a number of rows and a verb. The parameters one and many are the singular and the plural of
+// the verb.
 func rows(n int64, one, many string) string {
 	if n == 1 {
 		return "1 row " + one

@@ -25,8 +25,8 @@ type Subject struct {
 	// Schema describes what is missing in the tables; empty if nothing is missing or the tables were not
 	// checked.
 	Schema string
-	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if the
-	// policy has changed since.
+	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if
+	// the policy has changed since that check.
 	Proof   *proof.Proof
 	NoProof string
 	Changed bool
@@ -136,7 +136,7 @@ func (s *Subject) kind() policy.EffectKind {
 	return s.Consumer.Effect.Kind
 }
 
-// a returns "a" or "an" and the kind of effect.
+// The method a returns the kind of effect after the article "a" or "an".
 func a(k policy.EffectKind) string {
 	if strings.ContainsAny(string(k[:1]), "aeiou") {
 		return "an " + string(k)

@@ -70,8 +70,8 @@ func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// mendDefaults hides the commands that cobra adds. These commands then also reject unknown arguments, like
-// the commands of semel.
+// mendDefaults hides the commands that cobra adds. mendDefaults also makes these commands reject unknown
+// arguments, as the commands of semel do.
 func mendDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -94,9 +94,9 @@ func mendDefaults(root *cobra.Command) {
 }
 
 // interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so that a command can
-// finish its work. A second SIGINT or SIGTERM ends the process immediately. A second SIGHUP does not,
-// because a closed terminal causes two: one from the kernel and one from the shell. If the process was
-// started with SIGHUP ignored, as by nohup, SIGHUP is ignored.
+// finish its work. A second SIGINT or SIGTERM ends the process immediately. A second SIGHUP does not end the
+// process, because a closed terminal causes two SIGHUPs: one from the kernel and one from the shell. If the
+// process was started with SIGHUP ignored, as by nohup, SIGHUP is ignored.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 3)

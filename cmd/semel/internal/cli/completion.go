@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ofFiles are the flags whose value is a file or a folder.
+// ofFiles lists the flags whose value is a file or a folder.
 var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids", "messages", "setup"}
 
 // completeWords stops the shell from suggesting files for arguments and flags that are no files. Existing

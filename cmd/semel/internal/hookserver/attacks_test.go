@@ -73,9 +73,9 @@ func raw(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }
 
-// said sends a request and returns the statuses of all responses on the connection. answers is the number of
-// responses that must arrive while the client can still send. Further responses may arrive after the client
-// has closed its sending side.
+// The function said sends a request and returns the statuses of all responses on the connection. The
+// parameter answers is the number of responses that must arrive while the client can still send. Further
+// responses may arrive after the client has closed its sending side.
 func said(t *testing.T, s *Server, request string, answers int) (all []int) {
 	t.Helper()
 	c := dial(t, s)

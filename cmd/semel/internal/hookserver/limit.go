@@ -19,10 +19,10 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited is a listener with a limited number of places for connections. If no place is free, limited closes
-// idle connections, longest idle first. Providers send from many machines, and each machine keeps its
-// connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
-// webhook is lost.
+// limited is a listener that allows a limited number of open connections. At the limit, limited closes idle
+// connections, longest idle first. Providers send from many machines, and each machine keeps its connection
+// open. If a provider does not retry and a webhook waits longer than the provider's timeout, the webhook is
+// lost.
 type limited struct {
 	net.Listener
 	free   chan struct{}
@@ -61,7 +61,8 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
 }
 
-// place waits for a free place. place returns false if the server ends first.
+// The method place waits until one more connection is allowed. If the server ends first, the method returns
+// false.
 func (l *limited) place() bool {
 	select {
 	case l.free <- struct{}{}:
@@ -124,7 +125,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// counted is a connection that releases its place when it is closed.
+// counted is a connection that makes room for another connection when it is closed.
 type counted struct {
 	net.Conn
 	release func()

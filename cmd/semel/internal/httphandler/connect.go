@@ -142,10 +142,10 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// call follows one call through its connections. If a reused connection turns out to be closed, the
-// transport repeats a request with an idempotency key on another connection. The repetition is allowed if no
-// byte was sent before. Otherwise the repetition would be a second call that Semel does not count, so the
-// other connection rejects it.
+// call observes the connections of one call. If a reused connection turns out to be closed, the transport
+// repeats a request with an idempotency key on another connection. The repetition is allowed if no byte was
+// sent before. Otherwise the repetition would be a second call that Semel does not count, so the other
+// connection rejects it.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 )
 
-// ours are headers that Semel sets for every request, or that control the connection. A message that could
+// ours lists headers that Semel sets for every request, or that control the connection. A message that could
 // set such a header could split a request in two, or pretend to come from another client.
 var ours = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
@@ -15,10 +15,11 @@ var ours = []string{
 	strings.ToLower(headerKey), "x-idempotency-key", "traceparent", "tracestate",
 }
 
-// oursBegin are the prefixes of further headers that Semel sets.
+// oursBegin lists the prefixes of further headers that Semel sets.
 var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 
-// credentials are headers that authenticate the client. The policy may set them, but a message must not.
+// credentials lists headers that authenticate the client. The policy may set these headers, but a message
+// must not.
 var credentials = []string{"authorization", "cookie", "x-api-key"}
 
 // Allowed returns why the policy may not set the header, or "" if the policy may set it.
@@ -33,7 +34,7 @@ func Allowed(name string) string {
 	return ""
 }
 
-// Passable returns why the header may not be copied from a message, or "" if it may be copied.
+// Passable returns why the header may not be copied from a message, or "" if the header may be copied.
 func Passable(name string) string {
 	why := Allowed(name)
 	if why == "" && slices.Contains(credentials, strings.ToLower(name)) {

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is a part of the input from which the idempotency key is computed, besides the identity. step must
-// never change, because a message whose call is in progress would get another key.
+// step is a part of the input from which the idempotency key is computed, besides the identity. The value of
+// step must never change, because otherwise a message whose call is in progress would get another key.
 const step = "handler"
 
 // The headers that Semel defines.
@@ -31,7 +31,7 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// kept are headers about cause and trace, which are copied from a message to its request.
+// kept lists the headers about cause and trace, which are copied from a message to its request.
 var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
 // request returns the request for m, a CloudEvent in binary mode. request returns an error if a value of the

@@ -91,7 +91,7 @@ func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	return *h, err.Error()
 }
 
-// says calls the endpoint and checks the decision and the text of the error.
+// The method says calls the endpoint and checks the decision and the text of the error.
 func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
 	d, text := decided(t, h.Handle(context.Background(), message()))

@@ -52,7 +52,8 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	})
 }
 
-// grown matches a counter whose growth a rule uses, and a condition on one label.
+// grown is a pattern for the expressions of alert rules. The pattern matches a counter within increase or
+// rate, and an optional condition on one label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
 // closed returns the possible values of each label. The labels consumer and source are not included.
@@ -85,7 +86,7 @@ func asideLines() (lines []string) {
 
 // atZero returns the lines that a scrape contains for a counter with value 0.
 func atZero(t *testing.T, name string, values map[string][]string) []string {
-	if name == setAsideTotal { // each ending has only some of the reasons
+	if name == setAsideTotal { // each kind of outcome has only some of the reasons
 		return asideLines()
 	}
 	lines := []string{""}

@@ -47,8 +47,8 @@ func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is an alert that policies can adjust. set reports whether a policy adjusts the alert. own and
-// rest return the rule for such consumers and the rule for all other consumers.
+// threshold is an alert that policies can adjust. set reports whether a policy adjusts the alert. The
+// function own returns the rule for such a consumer, and the function rest the rule for all other consumers.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool

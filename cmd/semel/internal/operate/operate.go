@@ -112,16 +112,16 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed how
-	// many there are. If Counted is false, a person gave these numbers.
+	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed the
+	// number of rows. If Counted is false, a person gave these numbers.
 	Counted bool
-	// Group limits the order to the rows of this failure group; empty for no limit.
+	// Group limits the command to the rows of this failure group; empty for no limit.
 	Group string
 	// Who and Why are written to the audit trail.
 	Who, Why string
 	// Outcome is the outcome that an operator found out for a call. Only verb Resolve uses Outcome.
 	Outcome admin.Resolution
-	// DryRun only reports what the order would do.
+	// DryRun only reports what the command would do.
 	DryRun bool
 	// Worked returns why a row would not reach a handler, or nil if a handler would run: Retry and Send
 	// refuse the row with this error. Worked is nil if the answer cannot be known.
@@ -139,9 +139,9 @@ type Result struct {
 	// Result is one of the constants that follow.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// Undo is the command that takes a done order back; empty if no command does so for certain.
+	// Undo is the command that undoes the change of the row; empty if no command is certain to undo the change.
 	Undo admin.Verb `json:"-"`
-	// was is the state of the row before the order.
+	// The field was is the state of the row before the command.
 	was store.RowState
 }
 
@@ -155,16 +155,16 @@ const (
 	Waits = "waits"
 	// Discarded means that the row was retried and then discarded without an effect.
 	Discarded = "discarded"
-	// Refused means that the order changed nothing.
+	// Refused means that the command changed nothing.
 	Refused = "refused"
-	// Left means that the order skipped a conflict, because the row with the first content is unfinished.
+	// Left means that the command skipped a conflict, because the row with the first content is unfinished.
 	Left = "left"
 	// Failed means that the handler failed again, or that the store failed. If the handler failed, the row
 	// has the error.
 	Failed = "failed"
 )
 
-// OK reports whether the order succeeded for the row.
+// OK reports whether the command succeeded for the row.
 func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
@@ -180,7 +180,7 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns an error if the row itself shows that the order must not change it. The store checks
+// allows returns an error if the row itself shows that the command must not change the row. The store checks
 // further conditions, such as other rows of the identity. Only the store has the exact time; a dry run uses
 // the local clock.
 func (o Order) allows(row store.StoredRow) error {

@@ -19,7 +19,7 @@ import (
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act
-	// answers are the errors that Requeue returns, by row number.
+	// answers has the errors that Requeue returns, by row number.
 	answers map[int64]error
 	// requeues is called before each Requeue; may be nil.
 	requeues func(f *fakeInbox)

@@ -105,7 +105,7 @@ func TestConcurrentReplays(t *testing.T) {
 	})
 }
 
-// wantDeath starts a process with this order and fails unless the process kills itself.
+// wantDeath starts a process with this replayOrder and fails the test unless the process kills itself.
 func (o replayOrder) wantDeath(t *testing.T) {
 	t.Helper()
 	c := o.start(t)
@@ -311,7 +311,7 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 	})
 }
 
-// dies returns a function that kills this process at the order's crash point.
+// The method dies returns a function that kills this process at the crash point of the replayOrder.
 func (o replayOrder) dies() func(ReplayPoint) {
 	met := 0
 	return func(p ReplayPoint) {

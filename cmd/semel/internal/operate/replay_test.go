@@ -37,7 +37,7 @@ type replayOrder struct {
 	Body string
 }
 
-// ordered is the environment variable that passes the order to the child.
+// ordered is the environment variable that passes the replayOrder to the child process.
 const ordered = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// live executes the order in this process.
+// live executes the replayOrder in this process.
 func (o replayOrder) live() error {
 	s, err := openLetters(o.Path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
 	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.dies()})
 }
 
-// start starts a child process with this order.
+// start starts a child process with this replayOrder.
 func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -94,7 +94,7 @@ func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	return c
 }
 
-// letterShop is a database with a consumer. The consumer's messages fail until the cause is fixed.
+// letterShop is a test database with a consumer. The consumer's messages fail until the cause is fixed.
 type letterShop struct {
 	path  string
 	db    *sql.DB
@@ -135,7 +135,7 @@ func newLetters(t *testing.T) *letterShop {
 	return s
 }
 
-// consumer returns a consumer on the shop's database.
+// consumer returns a consumer that uses the test database.
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {

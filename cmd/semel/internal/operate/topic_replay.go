@@ -135,7 +135,7 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// received sets the fate of a dead letter from its settlement.
+// received sets the fate of a dead letter from the ack or nack of its delivery.
 func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:
@@ -156,7 +156,8 @@ func (b Box) received(l *Letter, s source.Settlement) {
 	}
 }
 
-// settleReceived sets the fate of a dead letter that the inbox processed, or whose settlement is unknown.
+// settleReceived sets the fate of a dead letter that the inbox processed, or whose delivery was neither acked
+// nor nacked.
 func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	if l.Happened != "" && l.Happened != FateWaits {
 		return nil

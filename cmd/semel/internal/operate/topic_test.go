@@ -38,7 +38,7 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 	return all
 }
 
-// receive runs Receive with a consumer of the shop.
+// receive calls Receive with a consumer that uses the test database.
 func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
 		c, err := s.consumerOf(src)

@@ -55,7 +55,7 @@ func Terminal() Streams {
 // CLI has the streams of one run of the program, and the flags that most commands share.
 type CLI struct {
 	Streams
-	// Raw are the streams without escaping. Live lines and the protocol between processes need them.
+	// Raw are the streams without escaping. Live lines and the protocol between processes need these streams.
 	Raw      Streams
 	Config   string
 	Consumer string

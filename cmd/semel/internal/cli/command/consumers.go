@@ -99,7 +99,7 @@ func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string)
 }
 
 // ActiveNameOf returns the same name as ActiveName, for the given stores. If no store knows a generation of
-// the consumer, generational is false and kept is name.
+// the consumer, the result generational is false, and the result kept equals the parameter name.
 func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
 	public, number := GenerationOf(name)
 	for _, s := range stores {
@@ -163,8 +163,8 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 	}
 }
 
-// Unworked returns an error if no consumer processes the rows that are stored under name. Then either the
-// policy has no such consumer, or the consumer works in another generation.
+// Unworked returns an error if no consumer processes the rows that are stored under name. In this case,
+// either the policy has no such consumer, or the consumer works in another generation.
 func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
 	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {

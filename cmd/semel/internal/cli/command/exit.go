@@ -112,8 +112,8 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// spans matches durations in errors of the library, with the words before each duration. says is the
-// replacement, which has the format of policies.
+// spans matches durations in errors of the library, with the words before each duration. The field says is
+// the replacement, in which % stands for the duration in the format of policies.
 var spans = []struct {
 	at   *regexp.Regexp
 	says string

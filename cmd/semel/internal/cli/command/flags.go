@@ -34,7 +34,8 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// named completes names from the policy. If the policy cannot be read, named suggests nothing.
+// named completes names from the policy. If the policy cannot be read, the function named returns no
+// completions.
 func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)
@@ -146,7 +147,7 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the operator's name for the audit trail. The name is the value of as or, if as is
+// OperatorName returns the operator's name for the audit trail. The name is the parameter as or, if as is
 // empty, the name of the operating system user.
 func OperatorName(as string) (string, error) {
 	if as != "" {
@@ -184,8 +185,8 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
-// CheckRecord returns a usage error if a change has no reason. CheckRecord also replaces an empty who with
-// the operating system user. A dry run needs no reason.
+// CheckRecord returns a usage error if a change has no reason. If the field who is empty, CheckRecord sets
+// who to the name of the operating system user. A dry run needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
@@ -194,7 +195,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns the text what, followed by the reason if there is one.
+// Because returns the text what, followed by the reason, if the user gave a reason.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what

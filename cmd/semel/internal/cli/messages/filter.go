@@ -17,8 +17,8 @@ import (
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// yes skips the confirmation before a command changes all rows. everything means that no flag restricts
-	// the rows.
+	// The field yes skips the confirmation before a command changes all rows. The field everything means that no
+	// flag restricts the rows.
 	yes, everything bool
 	// legal has the states in which the command can change a row; nil means all states.
 	legal []store.RowState
@@ -42,7 +42,8 @@ func (f *filter) stored(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
 
-// add adds the flags to a command. standard are the states that the command chooses without --state.
+// add adds the flags to a command. The parameter standard has the states that the command chooses without
+// --state.
 func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")

@@ -40,8 +40,8 @@ consumers:
     handler: {sql: {params: {v: "body:/version"}, statements: [insert into history values (:v)]}}
 `
 
-// takes runs the policy's consumer over the given lines with a store in memory, and returns the applied
-// versions.
+// The function takes lets the policy's consumer process the given lines with a store in memory, and returns
+// the applied versions.
 func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(history), os.LookupEnv)

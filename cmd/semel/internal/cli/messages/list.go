@@ -107,8 +107,8 @@ func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.Row
 	return nil
 }
 
-// severalStates reports whether messages in several states were asked for. For the states that are chosen without
-// --state it returns false.
+// severalStates reports whether messages in several states were asked for. severalStates returns false for
+// the states that are chosen without --state.
 func severalStates(stored []store.RowState) bool {
 	states, others := map[admin.State]bool{}, false
 	for _, s := range stored {
@@ -119,8 +119,8 @@ func severalStates(stored []store.RowState) bool {
 	return len(stored) == 0 || len(states) > 1 && others
 }
 
-// listedStore returns what a suggested command has as the store of a listed row: the column STORE, if the list has
-// rows of several stores.
+// listedStore returns the value of --store in a command that is suggested for a listed row: the name of the
+// only store, or the word STORE, which refers to the column STORE of the list.
 func listedStore(a *assembly.Assembly) string {
 	if len(a.Stores) > 1 {
 		return "STORE"
@@ -193,8 +193,8 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 	}
 }
 
-// reasonOf returns why a message waits, was parked or has ended. An applied message keeps the reason of
-// an earlier failure, which is not about its state.
+// reasonOf returns why a message waits, was parked or has ended. An applied message keeps the reason of an
+// earlier failure, so reasonOf ignores this reason.
 func reasonOf(v operate.View) string {
 	if v.State == admin.Applied && v.Reason != reasonname.Erased {
 		return ""
@@ -233,8 +233,9 @@ func stateOf(v operate.View) string { return string(v.State) }
 
 func consumerOf(v operate.View) string { return v.Consumer }
 
-// pointAtReasons prints the existing reasons if no row has the reason in the filter. If no row has any reason,
-// and Semel does not know the one in the filter, pointAtReasons prints the reasons of Semel.
+// pointAtReasons prints the existing reasons if no row has the reason in the filter. If no row has any
+// reason, and the reason in the filter is unknown to Semel, pointAtReasons prints the reasons that Semel
+// uses.
 func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil

@@ -129,8 +129,8 @@ type retry struct {
 	plan      *operate.TopicPlan
 }
 
-// do predicts the results. If the retry is not a dry run, do then retries the messages and prints the
-// results.
+// The method do predicts the results. If the retry is not a dry run, the method then retries the messages and
+// prints the results.
 func (d *retry) do(ctx context.Context) error {
 	all, err := d.predict(ctx)
 	if err != nil {

@@ -29,7 +29,7 @@ func shared(cmd *cobra.Command, flag string) bool {
 	case cmd.Name() == "ls":
 		return false
 	case flag == "output":
-		return list // others have other formats
+		return list // commands that print no list have other formats
 	case slices.Contains([]string{"store", "as", "limit"}, flag):
 		return true
 	}

@@ -16,8 +16,8 @@ func Counted(shown, all int, what string) string {
 	return fmt.Sprintf("%d %s", all, what)
 }
 
-// WithVerb returns a count with a verb, such as "2 rows wait". one and many are the singular and plural of
-// the verb.
+// WithVerb returns a count with a verb, such as "2 rows wait". The parameters one and many are the singular
+// and the plural of the verb.
 func WithVerb(n int, thing, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s %s", thing, one)

@@ -36,7 +36,7 @@ func replayCommand(c *command.CLI) *cobra.Command {
 // replaying has the flags of the commands about replays and rebuilds.
 type replaying struct {
 	who, why string
-	// from and to are the bounds in the form that the user typed.
+	// The fields from and to are the bounds as the user typed the bounds.
 	from, to  string
 	bounds    [2]replay.Bound
 	perSecond int
@@ -157,8 +157,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permitted returns the policy and the consumer in --consumer. If refuses returns a fault, permitted returns
-// the fault as an error.
+// permitted returns the policy and the consumer in --consumer. If the function refuses returns a fault,
+// permitted returns the fault as an error.
 func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {

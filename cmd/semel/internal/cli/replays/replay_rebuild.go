@@ -172,8 +172,8 @@ func rebuilt(p admin.ReplayProgress) string {
 	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
 }
 
-// settledOf returns the settled part of a rebuild's source in percent. left is the number of records of
-// topics, or bytes of a file, that are not settled.
+// settledOf returns how much of a rebuild's source has been processed, in percent. The result left is the
+// number of records of topics, or of bytes of a file, that have not been processed.
 func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	ends := int64(0)
 	for _, l := range p.Lanes {

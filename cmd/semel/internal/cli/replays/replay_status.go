@@ -47,7 +47,8 @@ func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
 }
 
-// state returns the state of the replay. If a replay has not ended and no process runs it, the text says so.
+// state returns the state of the replay. If a replay has not ended and no process runs the replay, the text
+// says that no process runs it.
 func (v ReplayView) state() string {
 	if !v.State.Ended() && !v.Run {
 		return string(v.State) + ", but no process runs it"

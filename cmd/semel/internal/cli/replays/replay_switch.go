@@ -186,8 +186,8 @@ type couldSwitch struct {
 	// State is the state of the rebuild. Run reports whether a process runs the rebuild.
 	State admin.ReplayState `json:"state"`
 	Run   bool              `json:"run"`
-	// SettledPercent is the settled part of the source. Left is the number of records of topics, or bytes of
-	// a file, that are not settled.
+	// SettledPercent is the processed part of the source. Left is the number of records of topics, or of bytes
+	// of a file, that have not been processed.
 	SettledPercent float64              `json:"settled_percent"`
 	Left           int64                `json:"left"`
 	Progress       admin.ReplayProgress `json:"progress"`

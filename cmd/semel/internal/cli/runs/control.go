@@ -19,8 +19,9 @@ import (
 // noLimit is the argument of the command limit that removes the limit.
 const noLimit = "off"
 
-// obeyWithin is how long a pause, a limit or their end takes to reach all processes: each reads them every 2
-// seconds, and looks at the inbox every 250 ms.
+// obeyWithin is the time within which all processes obey a pause or a limit, or notice that an operator
+// removed the pause or limit. Each process reads pauses and limits every 2 seconds, and looks at the inbox
+// every 250 ms.
 const obeyWithin = "3 seconds"
 
 func pauseCommand(c *command.CLI) *cobra.Command {
@@ -80,8 +81,8 @@ func perSecond(arg string) (int, error) {
 	return n, nil
 }
 
-// controlFlags adds the flags of the commands pause, resume and limit. others is the number of arguments
-// after the names of consumers: 1 for limit, 0 for the other commands.
+// controlFlags adds the flags of the commands pause, resume and limit. The parameter others is the number of
+// arguments after the names of consumers: 1 for limit, 0 for the other commands.
 func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others int) *cobra.Command {
 	var store string
 	var everyone bool

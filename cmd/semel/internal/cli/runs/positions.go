@@ -171,8 +171,8 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 	return command.Found(fmt.Errorf("%s; %s", what, remedy(c, bare, ahead, byPerson)))
 }
 
-// remedy returns what to do if ahead partitions are ahead of the store. A person set the offset of byPerson
-// of these partitions.
+// remedy returns what to do about partitions whose group offset is ahead of the store. The parameter ahead is
+// the number of these partitions, and byPerson is the number of those whose offset a person has set.
 func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {

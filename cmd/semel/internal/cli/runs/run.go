@@ -195,8 +195,8 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 // startsAtOnce is the time after which a slow start is logged.
 const startsAtOnce = 3 * time.Second
 
-// start prepares the stores and sources and creates the consumers. If ctx ends meanwhile, start returns no
-// error, because no message was fetched.
+// start prepares the stores and sources and creates the consumers. If ctx ends before start has finished,
+// start returns no error, because no message was fetched.
 func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
 	waits := time.AfterFunc(startsAtOnce, func() {
 		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")

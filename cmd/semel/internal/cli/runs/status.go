@@ -97,8 +97,8 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// needs returns the problems that a look at the stores and the process shows: stores and processes that do
-// not respond, and consumers that are paused, not running or not ready.
+// The method needs returns the problems that are found by asking the stores and the process: stores and
+// processes that do not respond, and consumers that are paused, not running or not ready.
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {

@@ -161,7 +161,7 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	}
 }
 
-// looks reads the state of the consumers at intervals until ctx ends.
+// The method looks reads the state of the consumers at intervals until ctx ends.
 func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
 	for {
 		select {

@@ -60,7 +60,8 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// since is the time of the pause. asked: a process answered, and runs: it reports this consumer.
+	// The field since is the time of the pause. The field asked means that a process answered, and the field
+	// runs that this process reports the consumer.
 	since       time.Time
 	asked, runs bool
 }
@@ -273,8 +274,8 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// orders are the orders of the table. All orders except by name show the consumer with the most problems
-// first.
+// orders has the sort orders of the table. Every sort order, except the order by name, shows the consumer
+// with the most problems first.
 var orders = []struct {
 	name    string
 	compare func(a, b topView) int

@@ -71,7 +71,7 @@ func verify(c *command.CLI, cmd *cobra.Command, f *verification) error {
 	return printVerified(c, found)
 }
 
-// read reads the heads and the key that the flags name.
+// The method read returns the key and the heads (earlier ends of the audit chain) that the flags name.
 func (f *verification) read() (by operate.Verification, err error) {
 	heads, err := f.heads()
 	if err != nil {

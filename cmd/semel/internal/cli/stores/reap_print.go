@@ -83,7 +83,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 	return names, nil
 }
 
-// reaperText has the SQL of a store's reaper.
+// reaperText has the SQL of a store's reaper, which removes old markers.
 type reaperText struct {
 	Store string `json:"store"`
 	SQL   string `json:"sql"`
