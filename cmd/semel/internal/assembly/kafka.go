@@ -70,7 +70,7 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 // policy and does not contain the content of a file.
 type security struct {
 	policy *policy.Policy
-	// at is the path of the source's key kafka in the policy.
+	// The field at is the path of the source's key kafka in the policy.
 	at string
 }
 

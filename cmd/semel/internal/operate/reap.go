@@ -77,7 +77,8 @@ func maybe(t time.Time) *time.Time {
 	return &t
 }
 
-// Reaped counts what one pass of the reaper removed, or would remove, for a consumer.
+// Reaped counts, for a consumer, what one pass of the reaper removed or would remove. The reaper removes old
+// markers.
 type Reaped struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
@@ -106,8 +107,9 @@ func (r Reaped) Due() bool {
 // sliceOf is the number of markers that one call reads.
 const sliceOf = 1000
 
-// Reap removes what is past the retention of a consumer. With dry set, Reap only counts. Reap calls told
-// after each slice of markers; an error of told ends the pass. A stopped reaper is not an error.
+// Reap removes a consumer's markers, rows and payloads that are older than the retention. If dry is true,
+// Reap only counts. Reap calls the function told after each slice of markers; an error of told ends the pass.
+// If the reaper is stopped, Reap returns no error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// base is a valid policy. Test cases replace parts of base.
+// base is a valid policy. Test cases replace parts of this policy.
 const base = `version: 1
 stores:
   shop:
@@ -32,11 +32,12 @@ consumers:
           - update accounts set balance = balance + :amount where id = :account
 `
 
-// policyCase is a variant of base. edits are pairs of texts: each second text replaces the first in base.
+// policyCase is a variant of the policy base. The field edits has pairs of texts: the second text of each
+// pair replaces the first text in base.
 type policyCase struct {
 	name  string
 	edits []string
-	// want are the expected warnings, one per line, starting with the position.
+	// The field want has the expected warnings, one per line, starting with the position.
 	want string
 	// shape reports whether the JSON Schema also finds the fault.
 	shape bool
@@ -56,7 +57,7 @@ func (c policyCase) policy() string {
 	return text
 }
 
-// inConsumer adds lines to the consumer of base.
+// inConsumer returns the edits that add lines to the consumer of the policy base.
 func inConsumer(lines ...string) []string {
 	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
 }
@@ -96,12 +97,12 @@ func accepted() []policyCase {
 	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
-// adopts gives base a PostgreSQL store and a deduplication table of the user.
+// adopts returns the edits that give the policy base a PostgreSQL store and add lines to its consumer.
 func adopts(lines ...string) []string {
 	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }
 
-// byType replaces the handler of base with handlers by message type.
+// byType returns the edits that replace the handler of the policy base with handlers by message type.
 func byType(lines ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	return []string{"    handler:\n" + handler, "    handler:\n      types:\n        " + strings.Join(lines, "\n        ") + "\n"}

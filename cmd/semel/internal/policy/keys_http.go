@@ -175,13 +175,13 @@ func (s windowShape) Schema() shape.Schema {
 
 // HTTP is a handler that calls an endpoint.
 type HTTP struct {
-	// URL is the URL of the endpoint. Its query may contain a secret: never print it.
+	// URL is the URL of the endpoint. The query of the URL may contain a secret, so never print the URL.
 	URL string
 	// Headers are sent with each request, in the file's order. Values can be secret.
 	Headers []HTTPHeader
 	// Pass are the names of message headers that are copied to the request.
 	Pass []string
-	// NoKey sends requests without an idempotency key. MayDouble or MayBeLost is then set to the user's
+	// NoKey sends requests without an idempotency key. If NoKey is set, MayDouble or MayBeLost has the user's
 	// reason why an unknown outcome is acceptable.
 	NoKey                bool
 	MayDouble, MayBeLost string
@@ -286,7 +286,7 @@ func (p *Publish) destinations(key string) []string {
 
 // outside describes the part of a handler that calls another system.
 type outside struct {
-	// at is the path of the handler's key, relative to the consumer.
+	// The field at is the path of the handler's key, relative to the consumer.
 	at string
 	// timeout is the maximum duration of one call.
 	timeout time.Duration

@@ -36,7 +36,7 @@ func inboxShape() shape.Object[consumer.InboxPolicy] {
 	}}
 }
 
-// Alerts are the alert thresholds of one consumer. They replace the default thresholds.
+// Alerts are the alert thresholds of one consumer. These thresholds replace the default thresholds.
 type Alerts struct {
 	// PendingAge is the maximum age of waiting messages; 0 means the default.
 	PendingAge time.Duration
@@ -186,18 +186,18 @@ const (
 )
 
 // effectKind describes a kind of effect. Rules use the table of kinds, and a test generates the table in
-// docs/reference/policy from it.
+// docs/reference/policy from the table of kinds.
 type effectKind struct {
 	kind EffectKind
-	// is is a short definition of the kind.
+	// The field is contains a short definition of the kind of effect.
 	is string
-	// refused maps each guard that does not protect this kind to the reason.
+	// The field refused maps each guard that does not protect this kind of effect to the reason.
 	refused map[guard]string
-	// stated requires that the policy sets the retention explicitly.
+	// The field stated requires that the policy sets the retention explicitly.
 	stated bool
 }
 
-// elsewhere is the reason why a transaction cannot protect external effects.
+// elsewhere is a text: the reason why a transaction cannot protect external effects.
 const elsewhere = "an external effect is not part of a transaction, and happens each time its handler runs"
 
 // guard is a mechanism that makes an effect happen once. A strategy has one or two guards.

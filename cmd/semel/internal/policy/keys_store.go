@@ -145,7 +145,7 @@ func badAddress(text string) (reason, remedy string) {
 	return "", ""
 }
 
-// Encryption configures the encryption of stored messages. Its keys are secrets: never print them.
+// Encryption configures the encryption of stored messages. The keys are secrets: never print the keys.
 type Encryption struct {
 	// Key encrypts messages. Key and PreviousKeys decrypt messages. Each key has encryption.KeySize bytes.
 	Key          []byte
@@ -215,7 +215,7 @@ type Redis struct {
 	Addresses []string
 	// Sentinel is the name of the master that the Sentinels monitor; empty without Sentinels.
 	Sentinel string
-	// User and Password authenticate at the server. Sentinels are contacted without them.
+	// User and Password authenticate at the server. Semel connects to Sentinels without user and password.
 	User, Password string
 	// TLS configures encryption; nil without encryption.
 	TLS *TLS

@@ -16,13 +16,13 @@ import (
 type rules struct {
 	*shape.Decoder
 	consumer *Consumer
-	// at is the consumer's path in the policy.
+	// The field at is the consumer's path in the policy.
 	at string
 	// store is the consumer's store; nil if the policy has no store of that name.
 	store *Store
 }
 
-// set reports whether the file has this key, valid or not.
+// The method set reports whether the file has this key, valid or not.
 func (r rules) set(key string) bool { return r.Given(r.at + "." + key) }
 
 func (r rules) ok(keys ...string) bool {
@@ -49,7 +49,7 @@ func (r rules) references(p *Policy) {
 	}
 }
 
-// largest warns if the source accepts larger messages than the consumer processes.
+// The rule largest warns if the source accepts larger messages than the consumer processes.
 func (r rules) largest(s *Source) {
 	if s == nil || !r.ok("max_body") {
 		return
@@ -153,7 +153,7 @@ func (r rules) fingerprint() {
 	}
 }
 
-// waits checks that the consumer's durations fit together.
+// The rule waits checks that the consumer's durations fit together.
 func (r rules) waits() {
 	c := r.consumer
 	if r.ok("max_in_memory_wait", "retry") {
@@ -214,8 +214,8 @@ func (r rules) retention(s *Source, store *Store) {
 	}
 }
 
-// days rejects daily partitions of markers for consumers that cannot have them. days returns true if it
-// found such a fault.
+// The rule days rejects daily partitions of markers for consumers that cannot have daily partitions. The rule
+// returns true if it found such a fault.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// effect checks whether the strategy protects the consumer's kind of effect.
+// The rule effect checks whether the strategy protects the consumer's kind of effect.
 func (r rules) effect() {
 	k, ok := r.consumer.Effect.known()
 	if !ok || !r.ok("effect", "strategy") {
@@ -113,7 +113,7 @@ func (k effectKind) replayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }
 
-// replay checks whether the consumer can replay messages, and the settings of replays.
+// The rule replay checks whether the consumer can replay messages, and the settings of replays.
 func (r rules) replay(from *Source) {
 	c := r.consumer
 	if !r.ok("replay", "effect", "handler", "strategy", "retention", "from") {

@@ -16,7 +16,7 @@ import (
 type kafkaRules struct {
 	*shape.Decoder
 	kafka *Kafka
-	// at is the path of the source's key kafka.
+	// The field at is the path of the source's key kafka.
 	at string
 }
 
@@ -36,7 +36,7 @@ func (r kafkaRules) check() {
 	r.sizes()
 }
 
-// sizes checks that a batch can contain the largest record.
+// The rule sizes checks that a batch can contain the largest record.
 func (r kafkaRules) sizes() {
 	k := r.kafka
 	if r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord {
@@ -64,8 +64,8 @@ func (r kafkaRules) topics() {
 	}
 }
 
-// half reports a certificate without a private key, or a private key without a certificate. half returns ""
-// if both or neither are set.
+// The function half reports a certificate without a private key, or a private key without a certificate. The
+// function returns "" if both files are set, or no file.
 func (t *TLS) half() (key, reason, remedy string) {
 	switch {
 	case t == nil:
@@ -109,8 +109,8 @@ func (r rules) kafka(s *Source) {
 	}
 }
 
-// checkGroups rejects consumers that share a consumer group, because each would receive only some of the
-// partitions.
+// checkGroups rejects consumers that share a consumer group, because each consumer would receive only some of
+// the partitions.
 func (p *Policy) checkGroups(d *shape.Decoder) {
 	var before []*Consumer
 	for _, c := range p.Consumers {
@@ -220,7 +220,7 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 	}
 }
 
-// publishes checks a handler that publishes messages to Kafka.
+// The rule publishes checks a handler that publishes messages to Kafka.
 func (r rules) publishes(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {
@@ -249,7 +249,7 @@ func (r rules) comesBack(key, topic string, p *Publish, from *Source) {
 	}
 }
 
-// Kafka is a source of topics. Each consumer of the source reads it separately, in its own group.
+// Kafka is a source of topics. Each consumer of the source reads the topics separately, in its own group.
 type Kafka struct {
 	// Brokers are the addresses of brokers, as host:port. Either Topics or TopicPattern is set.
 	Brokers, Topics []string

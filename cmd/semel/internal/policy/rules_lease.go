@@ -105,7 +105,7 @@ func (r rules) callTimes(out *outside) {
 	}
 }
 
-// window checks that the endpoint remembers idempotency keys for longer than one call takes.
+// The rule window checks that the endpoint remembers idempotency keys for longer than one call takes.
 func (r rules) window(http *HTTP) {
 	c := r.consumer
 	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
@@ -117,7 +117,7 @@ func (r rules) window(http *HTTP) {
 // longerLease is added to the call timeout to suggest a lease.
 const longerLease = 10 * time.Second
 
-// endpoint checks the combinations of an HTTP handler's keys.
+// The rule endpoint checks which policy keys of an HTTP handler are set together.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
 	r.keyless(http)

@@ -29,8 +29,8 @@ func (r rules) handler(store *Store) {
 	r.generations(store)
 }
 
-// statements checks the statements of a handler or step. statements adds the paths of the used parameters to
-// used, and reports whether all statements could be parsed.
+// The method statements checks the statements of a handler or step. The method adds the paths of the used
+// parameters to the map used, and reports whether all statements could be parsed.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
 	r.constants(dialect, h)
 	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
@@ -104,7 +104,7 @@ func (r rules) unusedParams(h Statements, used map[string]bool) {
 	}
 }
 
-// answers checks the SQL statements that an endpoint's response may name.
+// The rule answers checks the SQL statements that an endpoint's response may name.
 func (r rules) answers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
@@ -175,8 +175,8 @@ func (c *Consumer) Generation() *int64 {
 // Rebuilds reports whether the consumer fills a generation that is not yet active.
 func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
-// generations checks a consumer with :generation in at least one statement. A statement without :generation
-// is a fault, because a rebuild would change rows of the active generation.
+// The rule generations checks a consumer with :generation in at least one statement. A statement without
+// :generation is a fault, because a rebuild would change rows of the active generation.
 func (r rules) generations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)

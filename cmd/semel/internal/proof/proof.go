@@ -1,5 +1,6 @@
-// Package proof keeps what semel check --prove found in a file beside the policy, so that semel check can answer with
-// it. The file is not in a store, because the handlers are often tested where the store of production cannot be reached.
+// Package proof stores the results of semel check --prove in a file beside the policy, so that semel check
+// can use the results. The results are not in a store, because handlers are often tested where the store of
+// the production system cannot be reached.
 package proof
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/semel-go/semel/internal/handlertest"
 )
 
-// Proof is what the subtests of a consumer's handler found.
+// Proof has the results of the subtests of a consumer's handler.
 type Proof struct {
 	At time.Time `json:"at"`
 	// Build is the build of semel, and Policy the hash of the policy file.
@@ -38,7 +39,7 @@ type Subtest struct {
 	Group handlertest.Group `json:"group"`
 	// Result is pass, fail or not_applicable.
 	Result Result `json:"result"`
-	// Says is the sentence of a fault, or why the subtest does not apply.
+	// Says describes the fault, or explains why the subtest does not apply.
 	Says string `json:"says,omitempty"`
 }
 

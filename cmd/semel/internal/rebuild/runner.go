@@ -41,7 +41,7 @@ type Runner struct {
 // Far reports how much of its source a rebuild has read, by lane.
 type Far interface {
 	// Ends returns the offset after the last existing message of each lane. Done returns, for each lane, the
-	// offset up to which all messages are settled.
+	// offset up to which all messages have ended.
 	Ends(ctx context.Context) (map[string]int64, error)
 	Done(ctx context.Context) (map[string]int64, error)
 }
@@ -110,7 +110,8 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 	}
 }
 
-// progress records the progress. before are the counts of earlier processes of the rebuild.
+// The method progress records the progress of the rebuild. The parameter before has the counts of earlier
+// processes of the rebuild.
 func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
 	p.Counts = counted(before, r.Counts())

@@ -39,7 +39,7 @@ func (l *log) send(n int) {
 }
 
 // reader is a source that reads a log from an offset. reader knows the offset up to which all messages are
-// settled.
+// acked.
 type reader struct {
 	log      *log
 	observer source.LaneObserver
@@ -104,7 +104,7 @@ func (r *reader) position() int {
 	return r.done
 }
 
-// world has a running consumer and a rebuild of the consumer.
+// world is a test environment with a running consumer and a rebuild of this consumer.
 type world struct {
 	t     *testing.T
 	store *memstore.Store

@@ -75,7 +75,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
-// offset sets *to to the offset of a bound, if the bound has one.
+// The method offset stores the offset of a bound in *to, if the bound has an offset.
 func (f *File) offset(b Bound, to *int64) error {
 	for lane, at := range b.Offsets {
 		if lane != "" && lane != f.lane {

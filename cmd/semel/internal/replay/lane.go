@@ -31,7 +31,7 @@ const (
 	unknown
 )
 
-// endingOf returns the outcome of a settled delivery.
+// endingOf returns the outcome with which a delivery was acked or nacked.
 func endingOf(e source.End) ending {
 	switch e {
 	case source.EndApplied:

@@ -104,7 +104,7 @@ func (s *Source) end(fault error) {
 	s.ended, s.fault = true, fault
 }
 
-// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are settled
+// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are acked
 // without processing.
 func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
@@ -168,8 +168,8 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// settled records the outcomes of settled messages. left are the indexes of messages that could not be
-// settled.
+// settled records the outcomes of acked messages. The slice left has the indexes of messages whose ack or
+// nack failed.
 func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -185,7 +185,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 	}
 }
 
-// predict settles deliveries with their predicted outcomes.
+// predict acks deliveries and records their predicted outcomes.
 func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()

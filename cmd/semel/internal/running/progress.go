@@ -87,7 +87,7 @@ type meter struct {
 	then     int64
 }
 
-// settle is the half-life of an older rate in the average.
+// settle is the half-life with which older rates count in the average rate.
 const settle = time.Second
 
 // bad lists the counts that need attention. On the line, these counts are first. A narrow terminal leaves

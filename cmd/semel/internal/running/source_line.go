@@ -20,7 +20,7 @@ func sourceLine(consumer string, r slog.Record) string {
 		describe = attributes.opened
 	case "webhooks are received":
 		describe = attributes.received
-	default: // among them the lines about single messages, of which there may be millions
+	default: // for example the lines about single messages; a run can log millions of such lines
 		return ""
 	}
 	about := attributes{}

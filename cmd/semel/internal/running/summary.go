@@ -38,7 +38,8 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endings are the possible outcomes of a delivery. Their sum is the number of deliveries.
+// endings returns the lines of the possible outcomes of a delivery. The sum of these outcomes is the number
+// of deliveries.
 func endings() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
@@ -55,7 +56,7 @@ func endings() []line {
 	}
 }
 
-// besides are counts that are not outcomes of deliveries.
+// besides returns the lines of counts that are not outcomes of deliveries.
 func besides() []line {
 	return []line{
 		{"retried", func(c semel.Counts) int64 { return c.Retried }},
@@ -63,7 +64,7 @@ func besides() []line {
 	}
 }
 
-// wanting are counts that need attention. They are printed if they are not zero.
+// wanting returns the lines of counts that need attention. Such a line is printed if the count is not zero.
 func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -73,8 +74,8 @@ func wanting() []line {
 	}
 }
 
-// fromInbox are the outcomes of claimed rows. Their sum is the number of claimed rows, except rows in
-// progress.
+// fromInbox returns the lines of the outcomes of claimed rows. The sum of these outcomes is the number of
+// claimed rows, except rows in progress.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
@@ -104,9 +105,9 @@ func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }
 
-// Write prints the summary as an addition, with one column per consumer. The outcomes are above a line, and
-// the number of deliveries is below the line. If rows of an inbox were claimed, Write prints a second
-// addition for the claims.
+// Write prints the summary as an addition, with one column per consumer. The outcomes are above a rule, and
+// their sum, the number of deliveries, is below the rule. If rows of an inbox were claimed, Write prints a
+// second addition for the claims.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	names := s.names()

@@ -12,12 +12,12 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// single are the events about single messages that SumUp leaves out. The event of a message that halts its
+// single lists the events about single messages that SumUp leaves out. The event of a message that halts its
 // consumer is not included, because the consumer ends.
 var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
-// shown are log lines that only repeat the live line or the summary. Package consumer logs these texts.
+// shown lists the log lines that only repeat the live line or the summary. Package consumer logs these texts.
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because

@@ -72,7 +72,7 @@ func (s *statement) unmet(changed int64) error {
 	return s.ends(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
 }
 
-// ends returns the error for a wrong number of changed rows. what describes the difference.
+// ends returns the error for a wrong number of changed rows. The parameter what describes the difference.
 func (s *statement) ends(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:

@@ -100,7 +100,7 @@ func numberOf(text, decimal string) any {
 	return decimal
 }
 
-// asText returns as text the value that bound returns. Decimals of any length stay exact.
+// asText returns, as text, the value that the function bound returns. Decimals of any length stay exact.
 func asText(v selectors.Value, given any) any {
 	switch v.Kind() {
 	case selectors.Bool:

@@ -22,8 +22,8 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// away is the time since which the collector rejects spans; zero while the collector accepts spans. told
-	// is the time of the last log line about rejected spans. mutex guards both.
+	// away is the time since which the collector rejects spans; zero while the collector accepts spans. told is
+	// the time of the last log line about rejected spans. mutex guards away and told.
 	away, told time.Time
 }
 

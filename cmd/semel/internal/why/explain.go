@@ -80,7 +80,8 @@ func lead(r *store.StoredRow, certain string) string {
 	return certain
 }
 
-// doubted returns a. After a call with an unknown outcome, Applied is Unknown instead of No.
+// doubted returns the answer a. After a call with an unknown outcome, the field Applied is Unknown instead of
+// No.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -99,8 +100,9 @@ func (f *Facts) newer() bool {
 
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
-// disagree reports whether marker and row contradict each other, although Semel writes both in one transaction.
-// A row with a surrogate id, or with an id that older selectors found, has a marker of its own.
+// disagree reports whether marker and row contradict each other, although Semel writes both in one
+// transaction. A row with a surrogate id, or with an id that older selectors found, has a separate marker, so
+// no contradiction is reported.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {

@@ -57,7 +57,7 @@ type Facts struct {
 	// that the role cannot read, and the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Bare: no policy is known, so no command can run the consumer.
+	// Bare means that no policy is known, so no command can run the consumer.
 	Bare bool
 }
 
@@ -108,7 +108,7 @@ const (
 type Answer struct {
 	Stage   Stage
 	Applied Applied
-	// Says is the explanation in one or two sentences. Do are the commands to run next.
+	// Says is the explanation in one or two sentences. Do has the commands to run next.
 	Says string
 	Do   []Command
 }

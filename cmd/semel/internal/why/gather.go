@@ -32,7 +32,7 @@ type Store interface {
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Bare: the store is known without a policy.
+	// Bare means that the user named the store without a policy.
 	Bare bool
 	// Sources are further sources for the search of leased keys.
 	Sources []string
@@ -110,8 +110,8 @@ func (s Search) failed(consumer string, err error) error {
 	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
-// looks is the maximum number of times that marker and row are read. If both disagree, the cause can be a
-// commit between the two statements.
+// looks is the maximum number of times that marker and row are read. If marker and row disagree, the cause
+// can be a commit between the two statements.
 const looks = 4
 
 // look reads the markers and rows of an id.

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// remedies maps the reasons for which Semel parks messages to a remedy. retry means that the message should
-// be retried after the remedy. Reasons that handlers choose are not included.
+// remedies maps the reasons for which Semel parks messages to a remedy. The field retry means that the
+// message should be retried after the remedy. Reasons that handlers choose are not included.
 var remedies = map[semel.Reason]struct {
 	says  string
 	retry bool
@@ -94,8 +94,9 @@ func (f *Facts) resolve(r *store.StoredRow) Command {
 	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.because()
 }
 
-// when returns since when a row has its state. in is the word before the time: "at" or "since". The marker of
-// the row has this time. The row itself has the time of its last write, which may be that of a later copy.
+// The method when returns the time at which a row got its state, as text. The parameter in is the word before
+// the time: "at" or "since". The marker of the row has this time. The row itself only has the time of its
+// last write, which may have counted a later copy.
 func (f *Facts) when(r *store.StoredRow, in string) string {
 	m, owner := f.marker(), f.owner()
 	switch {
@@ -107,7 +108,7 @@ func (f *Facts) when(r *store.StoredRow, in string) string {
 	return in + " " + moment(r.ChangedAt)
 }
 
-// verb returns row for messages and intent for intents.
+// verb returns the parameter intent if the consumer sends intents, otherwise the parameter row.
 func (f *Facts) verb(row, intent string) string {
 	if f.Sends {
 		return intent

@@ -9,8 +9,8 @@ func LacksRight(err error) bool {
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// note handles a missing privilege: note adds what and the error to unread, and returns nil. note returns
-// other errors.
+// The function note handles a missing privilege: it adds the text what and the error to unread, and returns
+// nil. Other errors are returned.
 func note(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

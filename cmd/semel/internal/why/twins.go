@@ -42,8 +42,8 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// doubtedByOthers returns a. If a call of another content has an unknown outcome, doubtedByOthers changes
-// Applied from No to Unknown.
+// doubtedByOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
+// changes the field Applied from No to Unknown.
 func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
 		a = doubted(&others[i], a)

@@ -55,7 +55,7 @@ type Place struct {
 	Node *yaml.Node
 	// Raw is the text before environment variables were expanded; empty if the text has no variables.
 	Raw string
-	// Bracketed: the value is an item within brackets, where a comma ends a text without quotes.
+	// Bracketed means that the value is an item within brackets, where a comma ends a text without quotes.
 	Bracketed bool
 }
 
