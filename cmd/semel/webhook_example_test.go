@@ -52,7 +52,7 @@ func (r *receiving) end(t *testing.T) {
 	}
 }
 
-// settled repeats a query on a database in folder until the result is want.
+// settled repeats a query on a database in folder until the result equals the parameter want.
 func settled(t *testing.T, folder, database, query, want string) {
 	t.Helper()
 	got := ""

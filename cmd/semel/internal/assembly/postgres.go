@@ -217,7 +217,7 @@ func adopted(c *policy.Consumer) sqlstore.Adopted {
 }
 
 // connectionStrings returns the connection strings of the store: the URL and the URL for notifications. The
-// contents of the files that the policy names are inserted. Errors do not contain these contents.
+// contents of the files that the policy names are inserted. Errors do not contain the contents of the files.
 func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	to, listen = p.URL, p.Listen
 	if p.URLFile != "" {

@@ -25,8 +25,8 @@ type sqlite struct {
 	store *sqlstore.Store
 }
 
-// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it so
-// that only the owner has access. openSQLite does not read or write the database.
+// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates the file
+// so that only the owner has access. openSQLite does not read or write the database.
 func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
@@ -46,12 +46,12 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 
 // createFile creates an empty file, which SQLite accepts as an empty database. An existing file is not
 // changed. Other users cannot read the file, because the database will contain payloads. SQLite gives its
-// journal files the same permissions.
+// journal files the permissions of the database file.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil // opening the file here and closing it again would drop this process's locks on the database
+			return nil // opening and closing the file here would drop this process's locks on the database
 		}
 		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // the path is a symbolic link to a missing file
 	}

@@ -176,8 +176,8 @@ func (s *Store) Streams() admin.Streams {
 	return streams
 }
 
-// closeWithin is the maximum time for closing a store. After a timeout nothing is lost: committed
-// transactions stay, and the server rolls back the others.
+// closeWithin is the maximum time for closing a store. If closing takes longer, no data is lost: committed
+// transactions stay, and the server rolls back all other transactions.
 const closeWithin = 5 * time.Second
 
 func (s *Store) closeWithin(most time.Duration) error {

@@ -29,7 +29,7 @@ type Trial struct {
 	Consumer *policy.Consumer
 	// Messages are two or more messages with different ids.
 	Messages []*semel.Message
-	// Setup is a file with statements that run after those of the policy's setup; empty: none.
+	// Setup is a file with statements that run after the policy's setup file; empty if there is no such file.
 	Setup string
 	// Ignore has the columns that are not compared, as TABLE.COLUMN.
 	Ignore []string
@@ -201,8 +201,8 @@ func tested[Tx any](t *Trial, st store.TxStore[Tx], handle runs[Tx], effect func
 	return handlertest.Handler[Tx]{Store: st, Handle: handle, Messages: t.Messages, Effect: effect, Config: t.Consumer.Config()}
 }
 
-// runTrial runs all subtests, each as a test of its own. A child process runs only the subtest for which it
-// was started.
+// runTrial runs all subtests, each as a separate test. A child process runs only the subtest for which it was
+// started.
 func runTrial[Tx any](ctx context.Context, name string, start func(t handlertest.T) handlertest.Handler[Tx]) handlertest.Report {
 	return handlertest.Run(start, func(subtest string, run func(t handlertest.T) error) error {
 		subtest = name + "/" + subtest

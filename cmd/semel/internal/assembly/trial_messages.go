@@ -80,7 +80,8 @@ func (t *Trial) keyOf(d *source.Delivery) (key semel.Key, fault string) {
 	return key, ""
 }
 
-// format returns the format of the consumer's source; for sources other than files it is file.Envelope.
+// The function format returns the format of the messages in the consumer's source. If the source is not a
+// file, the function returns file.Envelope.
 func (t *Trial) format() file.Format {
 	if s := t.Policy.Source(t.Consumer.From); s != nil && s.File != nil {
 		if format, err := formatOf(s.File.Format); err == nil {

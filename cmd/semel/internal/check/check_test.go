@@ -242,7 +242,7 @@ func inStoreOrBroker() map[string]planted {
 		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed although the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
 		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call with an unknown outcome", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
 		"K3_22_offsets_without_markers":            fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
-		// The policy check rejects such a policy too.
+		// The policy check, too, rejects a policy whose calls can take as long as the lease.
 		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, but its lease is 30s"},
 		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked because the processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
 	}

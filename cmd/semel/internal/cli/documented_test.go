@@ -83,7 +83,7 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages = append(pages, slices.DeleteFunc(more, func(path string) bool {
-			return strings.Contains(path, "reference/commands/") // these pages are generated from the commands
+			return strings.Contains(path, "reference/commands/") // the pages of the command reference are generated from the commands
 		})...)
 	}
 	found := 0

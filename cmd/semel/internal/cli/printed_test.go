@@ -56,7 +56,7 @@ create trigger refuse before insert on notes begin select raise(abort, new.note)
 `
 
 // inHostile creates a folder with messages that contain text in every possible place. inHostile runs the
-// consumer parking there, and makes the folder the working directory.
+// consumer parking in this folder, and makes the folder the working directory.
 func inHostile(t *testing.T, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -11,7 +11,7 @@ import (
 type broker struct {
 	bodies  []json.RawMessage
 	crashes map[int]Point // planned crashes, by the position of the delivery
-	// waiting are the positions of messages that the broker must deliver, in ascending order.
+	// waiting has the positions of messages that the broker must deliver, in ascending order.
 	waiting   []int
 	unsettled map[int]bool
 	// times is how often the message at each position was delivered.

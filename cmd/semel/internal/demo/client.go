@@ -110,8 +110,8 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 // settle acks a delivery.
 func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
-// at kills the process if a crash is planned for this step. The kill is immediate: no deferred call runs,
-// nothing is rolled back, and the database is not closed.
+// The method at kills the process if a crash is planned for the given step. The kill is immediate: no
+// deferred call runs, nothing is rolled back, and the database is not closed.
 func (c *client) at(p Point) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -1,7 +1,7 @@
 // Package demo shows the effect of crashes on payments. Three consumers process the same deliveries: two
-// consumers as people usually write them, and one with Semel. Their processes are killed at the same
-// deliveries and steps. Each consumer has its own process and database. The broker runs in the parent
-// process.
+// consumers as people usually write them, and one with Semel. The processes of all three consumers are killed
+// at the same deliveries and steps. Each consumer has its own process and database. The broker runs in the
+// parent process.
 package demo
 
 import (
@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// Seed determines the deliveries and the crashes. The same seed gives the same demo.
 	Seed uint64
-	// Folder is the folder for the databases. Databases of an earlier demo must not exist there.
+	// Folder is the folder for the databases. Folder must not contain databases of an earlier demo.
 	Folder string
 	// Process returns the command that starts a consumer's process. The process must call Consume with its
 	// standard input and output.

@@ -44,7 +44,7 @@ const window = 10
 
 // plan has the deliveries and crashes for one seed.
 type plan struct {
-	// deliveries are in the order of the broker, including the copies that producers send.
+	// deliveries has the deliveries in the order of the broker, including the copies that producers send.
 	deliveries []payment
 	crashes    []Crash
 }

@@ -130,8 +130,8 @@ func (c *counted) empty() {
 
 var errNotAgain = errors.New("the connection was closed after something had been sent")
 
-// Write implements net.Conn. Write counts before it writes, because another goroutine may read the count
-// meanwhile. If writing fails, Write subtracts the bytes that were not written.
+// Write implements net.Conn. Write counts the bytes before it writes, because another goroutine may read the
+// count during the write. If writing fails, Write subtracts the bytes that were not written.
 func (c *counted) Write(p []byte) (int, error) {
 	if c.refuses.Load() {
 		return 0, errNotAgain

@@ -84,8 +84,8 @@ func replayed(to http.Header, m *semel.Message) {
 
 func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }
 
-// Key returns the idempotency key of the call for m. m must have its Identity. intent means that m is an
-// intent, which can have its own key.
+// Key returns the idempotency key of the call for m. The field Identity of m must be set. The parameter
+// intent means that m is an intent, which can have its own key.
 func Key(m *semel.Message, intent bool) string {
 	if intent {
 		return m.IntentKey(step)

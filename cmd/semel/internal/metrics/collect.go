@@ -14,8 +14,9 @@ import (
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
-	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, both
-	// return false and the error. If an operator ended the run, both return the consumer's own result.
+	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, Ready and
+	// Alive return false and the error. If an operator ended the run, Ready and Alive return the consumer's own
+	// result.
 	Ready() (bool, string)
 	Alive() (bool, string)
 	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
@@ -124,7 +125,8 @@ type scrape struct {
 	now time.Time
 }
 
-// report exports a value. labels are the values of the metric's labels, in the order of the table.
+// report exports a value. The parameter labels has the values of the metric's labels, in the order of the
+// table.
 func (s *scrape) report(name string, value float64, labels ...string) {
 	s.out <- s.made(name, value, labels...)
 }

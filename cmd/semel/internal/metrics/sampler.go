@@ -203,9 +203,9 @@ func (s *Sampler) reportReaping(to *scrape, all map[string]sqlstore.SampledReapi
 	}
 }
 
-// ofConsumers returns the values of the consumers in this process. The values of a consumer's generations
-// are joined. Values of other consumers in the store are dropped: the processes of these consumers export
-// them, and labels may only have names from this process's policy.
+// ofConsumers returns the values of the consumers in this process. The values of a consumer's generations are
+// joined. Values of other consumers in the store are dropped: the processes of these consumers export these
+// values, and labels may only have names from this process's policy.
 func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[string]V {
 	ours := map[string]V{}
 	for name, v := range all {

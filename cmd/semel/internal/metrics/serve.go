@@ -141,7 +141,7 @@ func (s *Server) Started(consumers map[string]Consumer) {
 	}
 }
 
-// Close ends open requests and sampling, and waits until both have ended.
+// Close ends open requests and sampling, and waits until the requests and the sampling have ended.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.server.Close()
@@ -177,8 +177,8 @@ type Recorded struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// record writes the recordings for a client with access. Requests from web pages of other sites are
-// rejected. Such a page could make a local browser send many requests, and the recordings would fill the
+// record writes the recordings for a client with access. Requests from web pages of other sites are rejected.
+// A page of another site could make a local browser send many requests, and the recordings would fill the
 // disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
@@ -277,8 +277,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 }
 
 // access reports whether a request may read metrics and reasons. Access needs the token or a client
-// certificate. If neither is configured, access needs a connection from this machine whose Host header names
-// this machine. Otherwise a web page could make a local browser send requests with a foreign host name.
+// certificate. If neither a token nor client certificates are configured, access needs a connection from this
+// machine whose Host header names this machine. Otherwise a web page could make a local browser send requests
+// with a foreign host name.
 func (s *Server) access(r *http.Request) bool {
 	if hasClientCertificate(r) {
 		return true

@@ -295,8 +295,8 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkBatch measures the cost of metrics for one batch. For a consumer with batches of one message,
-// this is the cost per message.
+// BenchmarkBatch measures the cost of metrics for one batch. For a consumer with batches of one message, the
+// cost of a batch is the cost per message.
 func BenchmarkBatch(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()

@@ -12,9 +12,9 @@ import (
 // Thresholds are the alert thresholds that the policy sets for one consumer.
 type Thresholds struct {
 	Consumer string
-	// PendingAge is the maximum age of waiting messages. Parked is the number of parked messages at which
-	// the alert fires. For both, 0 keeps the default rule. DuplicateSpike lets the duplicate alert also fire
-	// for few duplicates.
+	// PendingAge is the maximum age of waiting messages. Parked is the number of parked messages at which the
+	// alert fires. If PendingAge or Parked is 0, the default rule applies. DuplicateSpike lets the duplicate
+	// alert also fire for few duplicates.
 	PendingAge     time.Duration
 	Parked         int
 	DuplicateSpike bool

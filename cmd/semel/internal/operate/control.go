@@ -16,7 +16,8 @@ const (
 	Limit  admin.Verb = "limit"
 )
 
-// Unchanged is the result of a command that changes nothing for a consumer. Such a command is not recorded.
+// Unchanged is the result of a command that changes nothing for a consumer. A command that changes nothing is
+// not recorded.
 const Unchanged = "unchanged"
 
 // Wish is a command that pauses, resumes or limits a consumer.

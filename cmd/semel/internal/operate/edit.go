@@ -82,8 +82,8 @@ func (e Editing) at(p ReplayPoint) {
 	}
 }
 
-// Edit replaces the payload of a row, unless the payload changed after it was read. A redelivery that is
-// counted on the row meanwhile does not prevent the edit.
+// Edit replaces the payload of a row, unless the payload changed after it was read. If a redelivery is
+// counted on the row after the payload was read, Edit still replaces the payload.
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)

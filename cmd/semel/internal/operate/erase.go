@@ -32,15 +32,15 @@ type Erasure struct {
 // ErasureReport counts what was erased from a store, or would be.
 type ErasureReport struct {
 	Store string `json:"store"`
-	// Identities is the number of erased identities. Inbox, Results and Keys count the inbox rows, results
-	// and leased keys of these identities.
+	// Identities is the number of erased identities. Inbox, Results and Keys count the erased inbox rows,
+	// results and leased keys.
 	Identities int64 `json:"identities"`
 	Inbox      int64 `json:"inbox"`
 	Results    int64 `json:"results"`
 	Keys       int64 `json:"keys"`
 	// Discarded is the number of rows that were discarded before they were erased.
 	Discarded int64 `json:"discarded"`
-	// Left is the number of rows that were not erased. List has the first of these rows.
+	// Left is the number of rows that were not erased. List has the first rows that were not erased.
 	Left int64           `json:"left"`
 	List []LeftOfErasure `json:"left_rows"`
 }

@@ -1,6 +1,6 @@
-// Package operate implements the commands that operators give for messages in an inbox: list and show rows,
-// retry them, end their claims, discard them. A command changes a row only if the row still has the revision
-// that the operator saw. Every change is recorded with the person and the reason.
+// Package operate implements the commands that operators give for messages in an inbox: the commands list,
+// show, retry and discard rows, and end the claims of rows. A command changes a row only if the row still has
+// the revision that the operator saw. Every change is recorded with the person and the reason.
 package operate
 
 import (
@@ -20,8 +20,8 @@ type Box struct {
 	// Store is the store's name in the policy.
 	Store string
 	store.Inbox
-	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls. Both
-	// may be nil.
+	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls. Requeuer
+	// and Resolver may be nil.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
 	// Editor replaces the payloads of rows; may be nil.
@@ -113,7 +113,7 @@ type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
 	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed the
-	// number of rows. If Counted is false, a person gave these numbers.
+	// number of rows. If Counted is false, a person gave the numbers in Filter.Numbers.
 	Counted bool
 	// Group limits the command to the rows of this failure group; empty for no limit.
 	Group string

@@ -49,8 +49,8 @@ func (v PositionView) Ahead() bool {
 	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
 }
 
-// ByPerson reports whether a person set the group's offset. A Setting changes such a partition only if
-// Setting.Ahead is set.
+// ByPerson reports whether a person set the group's offset. A Setting changes a partition whose offset a
+// person set only if Setting.Ahead is set.
 func (v PositionView) ByPerson() bool { return v.position.Standing == kafka.Ahead }
 
 // Setting describes which partitions to set after a database restore.

@@ -15,7 +15,8 @@ import (
 // Fate is what a replay does with a dead letter.
 type Fate string
 
-// The fates. A preview predicts one of the first four. The other fates appear only in results.
+// The fates. A preview predicts FateApplied, FateSkipped, FateConflict or FateRefused. The other fates appear
+// only in results.
 const (
 	// FateApplied means that the handler runs and the effect commits. A preview cannot know whether the
 	// handler will succeed, so as a prediction FateApplied only means that the handler runs.
@@ -72,7 +73,8 @@ type Letter struct {
 	copied int64
 }
 
-// OK reports whether the dead letter needs no further command. A copy of an applied message needs none.
+// OK reports whether the dead letter needs no further command. A copy of an applied message needs no further
+// command.
 func (l Letter) OK() bool {
 	fate := l.Happened
 	if fate == "" {
@@ -111,8 +113,8 @@ func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, work
 }
 
 // Letters returns the numbers of the rows that the filter chooses. If group is not empty, only rows of this
-// failure group are returned. An interrupted replay can leave rows due or claimed; Letters includes these
-// rows, because they still have the reason for which they were parked.
+// failure group are returned. An interrupted replay can leave rows due or claimed; Letters includes due and
+// claimed rows that still have the reason for which they were parked.
 func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {

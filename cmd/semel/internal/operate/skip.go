@@ -26,8 +26,8 @@ type Skip struct {
 type Skipped struct {
 	StreamView
 	To int64 `json:"to"`
-	// Passed are the numbers of the first rows whose versions were skipped. These rows will not have an
-	// effect.
+	// Passed are the numbers of the first rows whose versions were skipped. The messages in the skipped rows
+	// will not have an effect.
 	Passed []int64 `json:"passed_rows,omitempty"`
 	// Result is Done, Would, Refused or Failed.
 	Result string `json:"result"`

@@ -182,8 +182,8 @@ func standingOf(o store.Outcome) Standing {
 	return StandsAside
 }
 
-// rowOf returns the row that has the dead letter's content. others reports that the identity has a row with
-// different content.
+// rowOf returns the row that has the dead letter's content. The result others means that the identity has a
+// row with different content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
 	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {

@@ -26,7 +26,7 @@ type TopicPlan struct {
 func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
 // PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter without a row must
-// not be delivered to the consumer, or "" if it may be delivered.
+// not be delivered to the consumer, or "" if the dead letter may be delivered.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })

@@ -50,8 +50,8 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
-// NaturalReason returns the reason why messages without a key may be applied. NaturalReason returns "" if
-// the consumer rejects such messages.
+// NaturalReason returns the reason why messages without a key may be applied. NaturalReason returns "" if the
+// consumer rejects messages without a key.
 func (c *Consumer) NaturalReason() string {
 	if !c.FailOpen {
 		return ""

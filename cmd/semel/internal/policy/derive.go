@@ -15,7 +15,7 @@ import (
 
 // Webhook is a source of signed HTTP requests.
 type Webhook struct {
-	// Listen is host:port, which several sources may share. Path belongs to this source.
+	// Listen is host:port, which several sources may share. Each Path belongs to one source.
 	Listen, Path string
 	// Scheme is the name of the signature scheme in the policy; see Signed.
 	Scheme string

@@ -354,7 +354,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	return p, nil
 }
 
-// Store returns the store with this name; nil if there is none.
+// Store returns the store with this name; nil if the policy has no such store.
 func (p *Policy) Store(name string) *Store {
 	for _, s := range p.Stores {
 		if s.Name == name {
@@ -364,7 +364,7 @@ func (p *Policy) Store(name string) *Store {
 	return nil
 }
 
-// Source returns the source with this name; nil if there is none.
+// Source returns the source with this name; nil if the policy has no such source.
 func (p *Policy) Source(name string) *Source {
 	for _, s := range p.Sources {
 		if s.Name == name {
@@ -374,7 +374,7 @@ func (p *Policy) Source(name string) *Source {
 	return nil
 }
 
-// Consumer returns the consumer with this name; nil if there is none.
+// Consumer returns the consumer with this name; nil if the policy has no such consumer.
 func (p *Policy) Consumer(name string) *Consumer {
 	for _, c := range p.Consumers {
 		if c.Name == name {

@@ -158,8 +158,8 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 
 // fenced runs the steps during which no process works in the old generation. All messages that the old
 // generation has applied come before the current end of the source, even if the consumer's recorded position
-// is older. When the rebuild has reached the current end, the new generation has applied all of these
-// messages too.
+// is older. When the rebuild has reached the current end, the new generation has also applied all messages
+// that the old generation has applied.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()

@@ -49,7 +49,7 @@ func newSpill() (s *spill, err error) {
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
 	// The names of open files are not needed. Removing the names now means that a killed process leaves no
-	// files. On systems that cannot remove open files, close removes them.
+	// files. On systems that cannot remove open files, the function close removes the files.
 	_ = os.RemoveAll(s.folder)
 	return s, nil
 }

@@ -74,9 +74,9 @@ const longestCell = 40
 const shortestCell = 8
 
 // Write prints how many messages were parked, dead-lettered or discarded for each reason, most frequent
-// reason first. Below the table, Write prints commands that list the messages. list returns the text of such
-// a command. Without any message, Write prints nothing. The table has at most the given number of columns.
-// With terminal.Unlimited, only long reasons are cut.
+// reason first. Below the table, Write prints commands that list the messages. The function list returns the
+// text of a command that lists messages. Without any message, Write prints nothing. The table has at most the
+// given number of columns. With terminal.Unlimited, only long reasons are cut.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

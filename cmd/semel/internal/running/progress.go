@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// Live shows one line per consumer on a terminal. Log lines that are written to Live appear above these
-// lines. Call Close before anything else is written to the terminal.
+// Live shows one line per consumer on a terminal. Log lines that are written to Live appear above the lines
+// of the consumers. Call Close before anything else is written to the terminal.
 type Live struct {
 	screen    io.Writer
 	container *mpb.Progress
@@ -90,8 +90,8 @@ type meter struct {
 // settle is the half-life with which older rates count in the average rate.
 const settle = time.Second
 
-// bad lists the counts that need attention. On the line, these counts are first. A narrow terminal leaves
-// out other counts first.
+// bad lists the counts that need attention. The line of a consumer begins with the counts that need
+// attention. A narrow terminal leaves out other counts first.
 var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
 // urgency returns the index of a count in bad, or len(bad) for other counts.

@@ -14,8 +14,8 @@ import (
 // Summary counts the outcomes of a run's deliveries, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source
-	// could not deliver such a message, or only a newer release can process it.
+	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source could
+	// not deliver an unfinished message, or only a newer release can process the message.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
 	// ReadBefore has the consumers whose file has no new lines since the last run. The value is the length
 	// of the file.

@@ -29,7 +29,7 @@ func (d Dialect) Params(text string) ([]string, error) {
 	return names, nil
 }
 
-// Check returns the faults of a handler's statement. These are faults:
+// Check returns the faults of a handler's statement. A statement has a fault in these cases:
 //
 //   - The text cannot be parsed.
 //   - The text has no statement, or several statements.

@@ -11,8 +11,8 @@ import (
 // that can happen twice.
 //
 // The result is a guess and is only used for a warning. NotNatural does not understand triggers, defaults,
-// functions or conditions in a WHERE clause, so it also warns about some correct statements. To be sure, run
-// the handler twice and in another order.
+// functions or conditions in a WHERE clause, so it also warns about some correct statements. To be sure that
+// a handler is idempotent, run the handler twice and with the messages in another order.
 func (d Dialect) NotNatural(text string) string {
 	tokens, err := d.text.Scan(text)
 	if err != nil {

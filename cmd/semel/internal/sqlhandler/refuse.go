@@ -45,8 +45,8 @@ func refusesVerb(s sqltext.Statement) Fault {
 	return Fault{verb + " is not a statement that a handler can run for a message", "begin with insert, update, delete, merge, select, with or call"}
 }
 
-// escapedNames rejects PostgreSQL's names with code points, U&"…". Such names would evade every check of
-// names.
+// escapedNames rejects PostgreSQL's names with code points, U&"…". A name with code points would evade every
+// check of names.
 func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 	for i := 2; d.text.DollarBodies && i < len(s); i++ {
 		if s[i].Quoted && s[i-1].IsSign("&") && s[i-2].Is("u") && s[i-2].End == s[i-1].Start && s[i-1].End == s[i].Start {

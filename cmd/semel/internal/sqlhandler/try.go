@@ -22,8 +22,8 @@ func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error
 }
 
 // TryQueued is like Try, but for statements in the form that Queue sends. A few statements cannot be wrapped
-// to count rows, for instance an insert into a view with a rule. For such a statement, Semel itself compares
-// the number of rows later. TryQueued must return before the first call of Queue.
+// to count rows, for instance an insert into a view with a rule. For a statement that cannot be wrapped,
+// Semel itself compares the number of rows later. TryQueued must return before the first call of Queue.
 func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Store) (statement int, err error) {
 	for i := range h.statements {
 		s := &h.statements[i]

@@ -107,8 +107,8 @@ func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 // errBeyond is the error for numbers that beyondFloat reports.
 var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
 
-// beyondFloat reports whether a number is larger than the largest float. SQLite calculates with such a
-// number as infinity, even if the number is stored as text.
+// beyondFloat reports whether a number is larger than the largest float. SQLite calculates with a number
+// beyond the largest float as infinity, even if the number is stored as text.
 func beyondFloat(number string) bool {
 	_, err := strconv.ParseFloat(number, 64)
 	return err != nil

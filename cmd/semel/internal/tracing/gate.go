@@ -12,7 +12,7 @@ import (
 )
 
 // gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. Other spans are dropped
-// and counted. Without gate, the SDK would drop these spans without counting them.
+// and counted. Without gate, the SDK would drop spans without counting the dropped spans.
 type gate struct {
 	next     sdktrace.SpanProcessor
 	to       sdktrace.SpanExporter

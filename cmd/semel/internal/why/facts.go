@@ -14,7 +14,7 @@ import (
 // Facts are the records that one consumer has about an identity.
 type Facts struct {
 	Store string
-	// Key is the identity. Its consumer is the stored name, which can contain a generation.
+	// Key is the identity. The consumer in Key is the stored name, which can contain a generation.
 	Key semel.Key
 	// Now is the time of the database clock.
 	Now time.Time

@@ -73,7 +73,7 @@ func (c *CLI) Remark(format string, args ...any) {
 	fmt.Fprintln(c.Err, text)
 }
 
-// Load reads the policy. If the policy has faults, the error is of type Faults and has all of them.
+// Load reads the policy. If the policy has faults, the error is of type Faults and contains all faults.
 func (c *CLI) Load() (*policy.Policy, error) {
 	p, wrong := policy.Load(c.Config, c.Env)
 	if len(wrong) > 0 {

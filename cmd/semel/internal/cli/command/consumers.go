@@ -186,8 +186,8 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	return nil
 }
 
-// controlledAs returns the name under which operators pause the consumer of these rows. For a rebuild, the
-// name contains the generation. For the active generation, the name is the consumer's name.
+// controlledAs returns the name under which operators pause the consumer that processes the given rows. For a
+// rebuild, the name contains the generation. For the active generation, the name is the consumer's name.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
 	public, _ := admin.GenerationOf(name)
 	if public == name {

@@ -57,7 +57,7 @@ type Faults []shape.Fault
 
 func (f Faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
 
-// Report prints err and returns the exit code for it.
+// Report prints err and returns the exit code for err.
 func Report(w io.Writer, err error) int {
 	var wrong Faults
 	var f *Failure

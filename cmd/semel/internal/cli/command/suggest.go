@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// storeVariable stands for the address of a database that is not printed, because it has a password.
+// storeVariable stands for the address of a database that is not printed, because the address contains a
+// password.
 const storeVariable = "$SEMEL_STORE"
 
 // typed has the flags with which the user chose a policy or a database. Values from environment variables are

@@ -128,7 +128,7 @@ func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
 	return WritePayload(w, d)
 }
 
-// writeFields prints fields, their values in one column. A long value continues on the next lines.
+// writeFields prints fields, with all values in one column. A long value continues on the next lines.
 func writeFields(c *command.CLI, w io.Writer, fields []detailField) error {
 	width := 0
 	for _, field := range fields {

@@ -81,8 +81,8 @@ func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter)
 	return all, nil
 }
 
-// oneStream returns the stream with the given name. If several sources or consumers have such a stream,
-// oneStream returns an error.
+// oneStream returns the stream with the given name. If several sources or consumers have a stream of this
+// name, oneStream returns an error.
 func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
 	all, err := streamsIn(ctx, boxes, f)
 	switch {

@@ -68,7 +68,7 @@ func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	return applied.String()
 }
 
-// line returns the JSON for one version of an order.
+// line returns, in JSON, the message about one version of an example order.
 func line(order, version string) string {
 	return `{"order":` + order + `,"version":` + version + `}`
 }

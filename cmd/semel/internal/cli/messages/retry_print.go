@@ -64,7 +64,7 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 }
 
 // print prints one line for each message that the user named and for each message whose result differs from
-// the prediction. The sums follow these lines.
+// the prediction. The numbers of messages by result are printed last.
 func (d *retry) print(done retried) {
 	if len(done.Results) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shareFlags shortens the help texts of the subcommands of cmd. For a flag that many subcommands have, the
-// help shows only the name. The help of the command ls explains these flags.
+// shareFlags shortens the help texts of the subcommands of cmd. Only the help of the command ls explains a
+// flag that many subcommands have; the help of every other subcommand shows only the flag's name.
 func shareFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared(cmd, f.Name) {

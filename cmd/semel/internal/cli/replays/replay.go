@@ -225,7 +225,7 @@ type replayRun struct {
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	origin   replay.Origin
-	at       time.Time // the age of a message is computed at this time
+	at       time.Time // the time for which ages of messages are computed
 	progress admin.ReplayProgress
 	runner   replay.Runner
 	live     *running.Live // nil if standard error is not a terminal

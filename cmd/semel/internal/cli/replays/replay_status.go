@@ -269,8 +269,8 @@ type endView struct {
 	State      admin.ReplayState   `json:"state"`
 	Counts     admin.ReplayCounts  `json:"counts"`
 	Prediction *admin.ReplayCounts `json:"predicted,omitempty"`
-	// Inbox has the counts of inbox rows that this process has processed during the replay; nil if there
-	// were none.
+	// Inbox has the counts of inbox rows that this process has processed during the replay; nil if the process
+	// has processed no rows.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }

@@ -97,8 +97,8 @@ func (f *verification) read() (by operate.Verification, err error) {
 	return by, nil
 }
 
-// heads returns the heads in --head and in the file of --head-file. The file can be an earlier output of
-// verify: heads ignores lines that do not start with a number and a colon.
+// heads returns the earlier ends of the audit chain (heads) in --head and in the file of --head-file. The
+// file can be an earlier output of verify: heads ignores lines that do not start with a number and a colon.
 func (f *verification) heads() (all []string, err error) {
 	if f.head != "" {
 		all = append(all, f.head)

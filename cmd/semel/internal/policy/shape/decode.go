@@ -175,7 +175,7 @@ func (d *Decoder) syntax(err error, data []byte) {
 }
 
 // badText returns the position of the first byte that YAML does not allow, and the reason. The YAML parser
-// itself reports no position for such a byte.
+// itself reports no position for a byte that YAML does not allow.
 func badText(data []byte) (Position, string) {
 	at := Position{1, 1}
 	for len(data) > 0 {

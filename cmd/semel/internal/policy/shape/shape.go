@@ -10,7 +10,7 @@ import (
 )
 
 // Shape reads and describes one kind of value. The parser, the JSON Schema and the reference use the same
-// shape, so they agree.
+// shape, so parser, schema and reference agree.
 type Shape[V any] interface {
 	// Read returns the value. After a fault, Read returns false and a value that may be incomplete.
 	Read(d *Decoder, p Place) (V, bool)
