@@ -48,7 +48,7 @@ func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte
 	return e
 }
 
-// seen returns all calls so far.
+// The method seen returns all calls so far.
 func (e *endpoint) seen() []called {
 	e.mu.Lock()
 	defer e.mu.Unlock()

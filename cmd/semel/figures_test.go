@@ -29,7 +29,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// figured lists the metrics that the benchmark records each second.
+// The variable figured lists the metrics that the benchmark records each second.
 var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
@@ -114,7 +114,7 @@ func occupy(b *testing.B) (release func()) {
 	return func() { _ = tx.Rollback(); _ = db.Close() }
 }
 
-// scraped returns the values of the recorded metrics. The value of a missing metric is 0.
+// The function scraped returns the values of the recorded metrics. The value of a missing metric is 0.
 func scraped(port string) []string {
 	values := make([]string, len(figured))
 	for i := range values {

@@ -169,7 +169,7 @@ func killBoth(t *testing.T, folder string, kills int, call string, handler func(
 	run.stopWith(t, syscall.SIGTERM)
 }
 
-// ended reports whether n rows of the inbox are completed.
+// The function ended reports whether n rows of the inbox are completed.
 func ended(t *testing.T, folder, database string, n int) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", database, "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)

@@ -46,7 +46,7 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// next waits for the next call to the endpoint.
+// The method "next" waits for the next call to the endpoint.
 func (e *endpoint) next(t *testing.T) called {
 	t.Helper()
 	select {

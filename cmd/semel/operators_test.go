@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// acted is the JSON output of `semel messages retry -o json`.
+// The type acted is the JSON output of `semel messages retry -o json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int

@@ -75,7 +75,7 @@ func (r *running) end(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// counts returns the counts in the summary of a run that has ended.
+// The method counts returns the counts in the summary of a run that has ended.
 func (r *running) counts(t *testing.T) semel.Counts {
 	t.Helper()
 	var summary struct{ Consumers map[string]semel.Counts }

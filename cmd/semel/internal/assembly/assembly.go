@@ -56,21 +56,21 @@ type Assembly struct {
 	options Options
 	// Stores are the opened stores, in the policy's order.
 	Stores []*Store
-	// publishers are the Kafka clients of consumers with a Kafka handler.
+	// publishers has the Kafka clients of consumers with a Kafka handler.
 	publishers []*kafka.Publisher
 	// keysMutex guards keys. A consumer may open its Redis store during the run, if the store was
 	// unavailable at the start.
 	keysMutex sync.Mutex
-	// keys are the opened Redis stores, by name.
+	// The field keys has the opened Redis stores, by name.
 	keys map[string]*keyStore
 	// hooksMutex guards hooks. Webhook receivers open their servers during a run.
 	hooksMutex sync.Mutex
-	// hooks are the webhook servers, by address.
+	// The field hooks has the webhook servers, by address.
 	hooks map[string]*hookserver.Server
-	// unfit maps the names of stores that failed at the start to their errors. All consumers of these stores
-	// have on_failure: continue, so the run starts without these consumers.
+	// The field unfit maps the names of stores that failed at the start to their errors. All consumers of these
+	// stores have on_failure: continue, so the run starts without these consumers.
 	unfit map[string]error
-	// runs has the consumers that have not stopped running.
+	// The field runs has the consumers that have not stopped running.
 	runs underWay
 }
 
@@ -160,7 +160,7 @@ type Runner struct {
 	// kind is the kind of the source: file, kafka, webhook or none.
 	kind    string
 	outcome outcome
-	// continues reports whether the other consumers keep running when this consumer fails.
+	// The field continues reports whether the other consumers keep running when this consumer fails.
 	continues bool
 }
 
@@ -212,7 +212,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	return all, nil
 }
 
-// prepared creates a consumer and its source.
+// The method prepared creates a consumer and its source.
 func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, error) {
 	if err := a.unfit[c.Store]; err != nil {
 		return nil, err

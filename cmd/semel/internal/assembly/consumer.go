@@ -37,7 +37,7 @@ type Consumer interface {
 	Work(ctx context.Context, numbers ...int64) error
 }
 
-// consumer creates a consumer. src is nil for a consumer that only processes rows of its inbox.
+// consumer creates a consumer. The parameter src is nil for a consumer that only processes rows of its inbox.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
 		return a.keyed(ctx, c, s, src)

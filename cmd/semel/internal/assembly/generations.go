@@ -149,8 +149,8 @@ func (t *turning) Run(ctx context.Context) error {
 	})
 }
 
-// in returns the consumer for a generation. The first call returns the consumer that was created at the
-// start. Later calls create a new consumer.
+// The method "in" returns the consumer for a generation. The first call returns the consumer that was created
+// at the start. Later calls create a new consumer.
 func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
 	t.mutex.Lock()
 	now, used := t.now, t.used

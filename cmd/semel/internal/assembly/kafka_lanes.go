@@ -69,7 +69,7 @@ func (l *lanes) warn(now time.Time) {
 		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// behind returns the number of records that are not acked, or -1 if the number is unknown.
+// The method "behind" returns the number of records that are not acked, or -1 if the number is unknown.
 func (s lane) behind() int64 {
 	switch {
 	case s.End < 0:

@@ -36,7 +36,7 @@ consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
 `
 
-// configured returns the Kafka configuration for the policy's only consumer.
+// The function configured returns the Kafka configuration for the policy's only consumer.
 func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
 	topics := "topics: [payments, refunds]"
@@ -53,7 +53,7 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// settled returns a configuration without the fields that cannot be compared.
+// The function settled returns a configuration without the fields that cannot be compared.
 func settled(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {

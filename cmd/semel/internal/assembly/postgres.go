@@ -133,8 +133,8 @@ func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Con
 	return h.Try(ctx, d.db)
 }
 
-// queues reports whether the consumer's statements are queued. A violation of a business key is only
-// recognised if each statement is sent separately.
+// The function queues reports whether the consumer's statements are queued. A violation of a business key is
+// only recognised if each statement is sent separately.
 func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
 func (d *postgres) violates(constraint string) func(error) bool {
@@ -198,7 +198,7 @@ func Dated(c *policy.Consumer) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// dated returns the stores plain and direct, which then keep markers in daily partitions.
+// The method dated returns the stores plain and direct, which then keep markers in daily partitions.
 func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {

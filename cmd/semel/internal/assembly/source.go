@@ -168,7 +168,7 @@ func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[strin
 	return at, nil
 }
 
-// watched is a file source that reports how much of the file is not processed.
+// The type watched is a file source that reports how much of the file is not processed.
 type watched struct {
 	*file.Source
 	path string
@@ -178,7 +178,7 @@ type watched struct {
 	// began is the offset at which the last run stopped; 0 if the run starts at the beginning or the offset
 	// is unknown.
 	began atomic.Int64
-	// opened logs the position at which reading starts.
+	// The field opened logs the position at which reading starts.
 	opened func(slog.LogValuer)
 }
 

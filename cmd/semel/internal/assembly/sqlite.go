@@ -165,8 +165,8 @@ func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consume
 	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
 }
 
-// violates compares columns with the columns in SQLite's error, "table.column, table.column". The commas in
-// columns are optional.
+// The method violates compares columns with the columns in SQLite's error, "table.column, table.column". The
+// commas in columns are optional.
 func (d *sqlite) violates(columns string) func(error) bool {
 	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
 	return func(err error) bool { return sqlstore.Violates(err, columns) }

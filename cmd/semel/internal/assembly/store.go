@@ -96,13 +96,13 @@ type database interface {
 	// be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
-	// leased creates a consumer that calls another system under claims of the database's inbox.
+	// The method leased creates a consumer that calls another system under claims of the database's inbox.
 	leased(call caller, config consumer.Config) (Consumer, error)
-	// answered creates a consumer for an endpoint whose responses name effects in the database.
+	// The method answered creates a consumer for an endpoint whose responses name effects in the database.
 	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
 	// Notify wakes processes that wait for due rows of the consumer.
 	Notify(ctx context.Context, consumer string) error
-	// violates returns a function that reports whether an error is a violation of the constraint.
+	// The method violates returns a function that reports whether an error is a violation of the constraint.
 	violates(constraint string) func(error) bool
 	// hasUnique reports whether a unique constraint of this name exists. The method violates recognises only a
 	// constraint that exists.
@@ -118,8 +118,8 @@ type database interface {
 type opening struct {
 	// create allows the store to create a missing database.
 	create bool
-	// patient waits longer for writers that never pause. patient is set for commands that a person runs,
-	// because nothing retries such a command.
+	// With the field patient, the store waits longer for writers that never pause. The field is set for commands
+	// that a person runs, because nothing retries these commands.
 	patient bool
 	// cipher encrypts stored payloads; nil without encryption.
 	cipher store.Cipher
@@ -204,7 +204,7 @@ func (s *Store) lacksMigration(ctx context.Context) bool {
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
-// remedied is an error with a remedy, as one line.
+// The type remedied is an error with a remedy, as one line.
 type remedied struct {
 	text string
 	err  error

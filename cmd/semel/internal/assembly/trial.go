@@ -69,13 +69,13 @@ func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
 	return t.onSQLite(ctx)
 }
 
-// discarded returns a logger without output, because a trial causes its failures on purpose.
+// The function discarded returns a logger without output, because a trial causes its failures on purpose.
 func discarded() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // workersOfTrial is the number of workers for which a trial has connections.
 const workersOfTrial = 8
 
-// open opens the policy with this consumer only, on another database.
+// The method open opens the policy with this consumer only, on another database.
 func (t *Trial) open(other policy.Store, create bool) (*Assembly, error) {
 	p, c := *t.Policy, *t.Consumer
 	c.Workers = workersOfTrial
@@ -188,7 +188,8 @@ func (t *Trial) makeTemplate(ctx context.Context, path string) (err error) {
 	return t.checked(ctx, a, all)
 }
 
-// checked returns an error if the statements do not fit the tables, or if an ignored column does not exist.
+// The method checked returns an error if the statements do not fit the tables, or if an ignored column does
+// not exist.
 func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
 	if _, err := a.handlers(ctx, t.Consumer, a.Stores[0]); err != nil {
 		return err
@@ -196,7 +197,7 @@ func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
 	return t.knows(all)
 }
 
-// tested returns the handler of a consumer for the subtests.
+// The function tested returns the handler of a consumer for the subtests.
 func tested[Tx any](t *Trial, st store.TxStore[Tx], handle runs[Tx], effect func(ctx context.Context) (string, error)) handlertest.Handler[Tx] {
 	return handlertest.Handler[Tx]{Store: st, Handle: handle, Messages: t.Messages, Effect: effect, Config: t.Consumer.Config()}
 }

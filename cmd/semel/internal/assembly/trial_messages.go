@@ -20,8 +20,8 @@ const (
 )
 
 // Read reads the messages of a trial from a file with one message a line. Copies of a message are left out. A
-// line without a message, or with a message without an id, is an error. name is the name of the file, for
-// errors.
+// line without a message, or with a message without an id, is an error. The parameter name is the name of the
+// file, for errors.
 func (t *Trial) Read(ctx context.Context, name string, in io.Reader) error {
 	return t.read(ctx, name, in, mostGiven, func(line int, fault string) error {
 		return fmt.Errorf("%s: line %d: %s", name, line, fault)

@@ -122,11 +122,11 @@ func (t *Trial) tables(of *policy.Store) (string, error) {
 	return text + more, err
 }
 
-// qualified matches a name with a schema or an alias before it.
+// The variable qualified matches a name with a schema or an alias before it.
 var qualified = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
 
-// stays returns an error if a statement names a schema, because such a statement could change tables outside
-// of the trial.
+// The method stays returns an error if a statement names a schema, because such a statement could change
+// tables outside of the trial.
 func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
 	var all []string
 	rows, err := db.QueryContext(ctx, `select nspname from pg_catalog.pg_namespace where nspname not in ('pg_catalog', 'information_schema')`)

@@ -27,15 +27,16 @@ func (c column) String() string { return c.table + "." + c.name }
 // changing matches default values that differ in two equal runs.
 var changing = regexp.MustCompile(`(?i)current_|now\(|random|uuid|date\(|time\(|julianday|nextval|identity`)
 
-// compared returns the columns that are compared to find a handler's effect. Columns in Ignore are left out.
-// Columns whose default is a time, a random value or a sequence number are left out too.
+// The method compared returns the columns that are compared to find a handler's effect. Columns in Ignore are
+// left out. Columns whose default is a time, a random value or a sequence number are left out too.
 func (t *Trial) compared(all []column) []column {
 	return slices.DeleteFunc(slices.Clone(all), func(c column) bool {
 		return changing.MatchString(c.byDefault) || slices.Contains(t.Ignore, c.String())
 	})
 }
 
-// knows returns an error if Ignore names a column that does not exist, or if there is nothing to compare.
+// The method knows returns an error if Ignore names a column that does not exist, or if there is nothing to
+// compare.
 func (t *Trial) knows(all []column) error {
 	for _, name := range t.Ignore {
 		if !slices.ContainsFunc(all, func(c column) bool { return c.String() == name }) {
@@ -114,7 +115,7 @@ func (t *Trial) intents(ctx context.Context, st store.Inbox) (string, error) {
 	return "\n" + strings.Join(slices.Compact(lines), "\n"), nil
 }
 
-// quoted returns a name as an identifier of SQL.
+// The function quoted returns a name as an identifier of SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // columns returns the columns of the user's tables. A table is the user's if its name does not have the

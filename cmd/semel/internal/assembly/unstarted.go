@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// unstarted is a consumer that cannot start. Run returns the error immediately, while the other consumers
-// run.
+// The type unstarted is a consumer that cannot start. Run returns the error immediately, while the other
+// consumers run.
 type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
@@ -41,8 +41,8 @@ func (a *Assembly) without(store string, err error) bool {
 	return true
 }
 
-// spares reports whether the run may continue without a store. All consumers of the store must have
-// on_failure: continue.
+// The method spares reports whether the run may continue without a store. All consumers of the store must
+// have on_failure: continue.
 func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false

@@ -31,7 +31,7 @@ type waiting struct {
 	mutex sync.Mutex
 	made  Consumer // nil until the store is available; guarded by mutex
 	why   error    // the latest connection error; guarded by mutex
-	// since is the time of the first failure; guarded by mutex.
+	// The field since is the time of the first failure; guarded by mutex.
 	since time.Time
 }
 
@@ -161,9 +161,9 @@ func (w *waiting) Load() measure.Load {
 // passing lists the Redis error codes of conditions that end without an operator's help.
 var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
 
-// passes reports whether the cause of an error can end without an operator's help, for example if the server
-// is down or loads its data. A wrong password, a wrong certificate or a server without persistence needs an
-// operator.
+// The function passes reports whether the cause of an error can end without an operator's help, for example
+// if the server is down or loads its data. A wrong password, a wrong certificate or a server without
+// persistence needs an operator.
 func passes(err error) bool {
 	var refusal *rueidis.RedisError
 	if errors.As(err, &refusal) {

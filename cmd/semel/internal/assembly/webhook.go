@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// hooks is a webhook source with the HTTP server of its address. A run opens the server at the start, so
-// that the run fails immediately if the address is in use. Commands that only need the source's settings do
-// not listen.
+// The type hooks is a webhook source with the HTTP server of its address. A run opens the server at the
+// start, so that the run fails immediately if the address is in use. Commands that only need the source's
+// settings do not listen.
 type hooks struct {
 	*webhook.Receiver
 	assembly *Assembly

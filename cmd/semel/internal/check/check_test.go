@@ -42,7 +42,7 @@ func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
 	})
 }
 
-// sound is a policy for which no question fails.
+// The constant sound is a policy for which no question fails.
 const sound = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -131,8 +131,8 @@ consumers:
         window: 24h
 `
 
-// subject returns the consumer of a policy, with facts of a healthy store and broker. replace has pairs of
-// texts: each second text replaces the first in the policy.
+// subject returns the consumer of a policy, with facts of a healthy store and broker. The parameter replace
+// has pairs of texts: the second text of each pair replaces the first text in the policy.
 func subject(t *testing.T, text string, replace ...string) *Subject {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {
@@ -153,7 +153,8 @@ func subject(t *testing.T, text string, replace ...string) *Subject {
 		Broker: &Broker{Horizon: source.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
 }
 
-// answers returns the numbers of the questions with result r, and the first answer with this result.
+// The function answers returns the numbers of the questions with result r, and the first answer with this
+// result.
 func answers(s *Subject, r Result) (numbers []int, first Answer) {
 	for _, q := range Questions() {
 		if a := q.Answer(s); a.Result == r {
@@ -180,7 +181,8 @@ func TestASoundPolicyPasses(t *testing.T) {
 	}
 }
 
-// planted is a fault in a policy, store or broker. Only the question with this number must find the fault.
+// The type planted is a fault in a policy, store or broker. Only the question with this number must find the
+// fault.
 type planted struct {
 	number   int
 	text     string

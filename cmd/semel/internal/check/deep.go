@@ -82,9 +82,9 @@ func (s *Subject) Command() string {
 	return s.Policy.Command("check", "--deep", "--consumer", s.Consumer.Name, "--from", fmt.Sprint(s.Facts.Deep.To))
 }
 
-// explained reports whether the policy explains a contradiction. If the consumer writes no markers, the
-// message that caused an intent has no marker. If the policy no longer checks versions, messages that were
-// received with versions were applied without updating the stream.
+// The method explained reports whether the policy explains a contradiction. If the consumer writes no
+// markers, the message that caused an intent has no marker. If the policy no longer checks versions, messages
+// that were received with versions were applied without updating the stream.
 func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
 	if d.By == sqlstore.MismatchStream {
@@ -93,7 +93,7 @@ func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
-// denied returns the answer for rows that contradict their markers or streams.
+// The method denied returns the answer for rows that contradict their markers or streams.
 func (s *Subject) denied() Answer {
 	d := s.Facts.Deep
 	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")

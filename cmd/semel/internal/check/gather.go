@@ -104,7 +104,7 @@ func (s *Subject) keepMissing(err error) {
 	}
 }
 
-// plain returns the text of an error on one line.
+// The function plain returns the text of an error on one line.
 func plain(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }

@@ -113,7 +113,7 @@ func (s *Subject) scoped() Answer {
 	return pass("its records will have its own name; it has processed no message yet")
 }
 
-// own reports whether records with this stored name belong to the consumer.
+// The method own reports whether records with this stored name belong to the consumer.
 func (s *Subject) own(name string) bool {
 	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name

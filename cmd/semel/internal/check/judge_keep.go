@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// unwatched is how long a message may be parked before question 15 fails.
+// The constant unwatched is how long a message may be parked before question 15 fails.
 const unwatched = 24 * time.Hour
 
 func (s *Subject) kept() Answer {
@@ -115,7 +115,7 @@ func (s *Subject) versions() Answer {
 	return fail("write version: {stream: …, number: …}, or upsert with newer in the statement", "%s sets a state, and a late message overwrites a newer one", a(kind))
 }
 
-// newer reports whether every statement is an upsert by version.
+// The method "newer" reports whether every statement is an upsert by version.
 func (s *Subject) newer() bool {
 	any := false
 	for _, h := range s.Consumer.Handlers() {

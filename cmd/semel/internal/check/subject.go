@@ -109,16 +109,16 @@ func (s *Subject) unread() Answer {
 	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
 }
 
-// calls returns the endpoint that the consumer calls, or nil.
+// The method calls returns the endpoint that the consumer calls, or nil.
 func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
 
-// outside reports whether the consumer's own handler has effects outside of the store.
+// The method outside reports whether the consumer's own handler has effects outside of the store.
 func (s *Subject) outside() bool {
 	h := s.Consumer.Handler
 	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
 }
 
-// orders reports whether the consumer writes intents that other consumers send.
+// The method orders reports whether the consumer writes intents that other consumers send.
 func (s *Subject) orders() bool {
 	for _, c := range s.Policy.Consumers {
 		if c.Sends() && s.Consumer.WritesTo(c.Name) {

@@ -103,7 +103,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 	})
 }
 
-// named matches the usage of a command whose arguments are names of consumers.
+// The variable named matches the usage of a command whose arguments are names of consumers.
 var named = regexp.MustCompile(`^\w+ \[?NAME`)
 
 // noFiles is the output of a completion that tells the shell not to suggest files.

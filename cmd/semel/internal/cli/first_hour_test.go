@@ -102,7 +102,7 @@ var (
 	rerun = regexp.MustCompile(`rerun +\d+`)
 )
 
-// steady replaces the parts of an output that depend on time or machine.
+// The function steady replaces the parts of an output that depend on time or machine.
 func steady(text string) string {
 	return rerun.ReplaceAllString(age.ReplaceAllString(text, "AGE "), "rerun N")
 }

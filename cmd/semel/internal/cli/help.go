@@ -31,7 +31,7 @@ func groups() []group {
 	}
 }
 
-// of returns the commands of the group.
+// The method "of" returns the commands of the group.
 func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	for _, name := range g.names {
 		for _, cmd := range root.Commands() {
@@ -137,7 +137,7 @@ func usageLine(cmd *cobra.Command) string {
 	return line
 }
 
-// listed returns the subcommands that the help lists.
+// The function listed returns the subcommands that the help lists.
 func listed(cmd *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(child *cobra.Command) bool { return !child.IsAvailableCommand() })
 }
@@ -160,8 +160,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// explained returns the flags that the command's help explains. For all other flags, explained returns the
-// names, grouped by the command whose help explains the flags.
+// The function explained returns the flags that the command's help explains. For all other flags, explained
+// returns the names, grouped by the command whose help explains the flags.
 func explained(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
 	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
 	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {

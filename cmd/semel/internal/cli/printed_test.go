@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostile are texts that a payload, a path or an operator's reason can contain to control a terminal or to
-// forge a line.
+// The variable hostile has texts that a payload, a path or an operator's reason can contain to control a
+// terminal or to forge a line.
 var hostile = map[string]string{
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
 	"line_feed":    "a\nINJECTED",

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// typed matches the semel commands in a text.
+// The variable typed matches the semel commands in a text.
 var typed = regexp.MustCompile("`(semel [^`]+)`")
 
 // An operator types the commands of a runbook at night, so each command must exist.

@@ -16,7 +16,7 @@ type broker struct {
 	unsettled map[int]bool
 	// times is how often the message at each position was delivered.
 	times []int
-	// crashed is the number of killed processes.
+	// The field crashed is the number of killed processes.
 	crashed int
 }
 
@@ -60,7 +60,7 @@ func (b *broker) settle(positions []int) {
 	}
 }
 
-// back makes the broker deliver unacked messages again.
+// The method back makes the broker deliver unacked messages again.
 func (b *broker) back(positions []int) {
 	for _, at := range positions {
 		if b.unsettled[at] {
@@ -78,13 +78,13 @@ func (b *broker) died(crash int) {
 	b.back(slices.Collect(maps.Keys(b.unsettled)))
 }
 
-// empty reports whether all messages are acked.
+// The method empty reports whether all messages are acked.
 func (b *broker) empty() bool { return len(b.waiting)+len(b.unsettled) == 0 }
 
-// settled returns the number of acked messages.
+// The method settled returns the number of acked messages.
 func (b *broker) settled() int { return len(b.bodies) - len(b.waiting) - len(b.unsettled) }
 
-// delivered returns the number of deliveries, and the number of redeliveries among them.
+// The method delivered returns the number of deliveries, and the number of redeliveries among them.
 func (b *broker) delivered() (all, again int) {
 	for _, n := range b.times {
 		all += n

@@ -42,8 +42,8 @@ type reply struct {
 // client is a consumer's connection to the broker. At planned crashes, client kills the process.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
-	// lost ends the consumer if the broker closes the connection. Otherwise the process would continue after
-	// its parent process was killed.
+	// The field lost ends the consumer if the broker closes the connection. Otherwise the process would continue
+	// after its parent process was killed.
 	lost context.CancelCauseFunc
 
 	mutex    sync.Mutex    // held during a request and during a crash
@@ -94,7 +94,7 @@ func (c *client) arm(taken []delivery) {
 	}
 }
 
-// next waits for a single delivery. Consumers without batches use next.
+// The method "next" waits for a single delivery. Consumers without batches use next.
 func (c *client) next(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {

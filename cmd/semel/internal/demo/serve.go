@@ -54,7 +54,8 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 type conversation struct {
 	broker  *broker
 	replies *json.Encoder
-	// asked is the number of deliveries that the process has asked for; 0 if the process does not wait.
+	// The field asked is the number of deliveries that the process has asked for; 0 if the process does not
+	// wait.
 	asked int
 	dead  *Crash
 }

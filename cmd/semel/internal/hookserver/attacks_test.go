@@ -28,7 +28,7 @@ import (
 
 const attackedSecret = "a secret that strangers do not know"
 
-// attacked is a server with a webhook receiver and a consumer.
+// The type attacked is a server with a webhook receiver and a consumer.
 type attacked struct {
 	*Server
 	hooks    *webhook.Receiver
@@ -68,7 +68,7 @@ func signedBy(secret, body string) string {
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// raw returns the bytes of a request with these headers and this body.
+// The function raw returns the bytes of a request with these headers and this body.
 func raw(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }

@@ -19,10 +19,10 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited is a listener that allows a limited number of open connections. At the limit, limited closes idle
-// connections, longest idle first. Providers send from many machines, and each machine keeps its connection
-// open. If a provider does not retry and a webhook waits longer than the provider's timeout, the webhook is
-// lost.
+// The type limited is a listener that allows a limited number of open connections. At the limit, limited
+// closes idle connections, longest idle first. Providers send from many machines, and each machine keeps its
+// connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
+// webhook is lost.
 type limited struct {
 	net.Listener
 	free   chan struct{}
@@ -125,7 +125,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// counted is a connection that makes room for another connection when it is closed.
+// The type counted is a connection that makes room for another connection when it is closed.
 type counted struct {
 	net.Conn
 	release func()

@@ -30,7 +30,8 @@ type answer struct {
 	header http.Header
 	// title is the title of a problem document (RFC 9457); empty if the response has none.
 	title string
-	// effects means that the response has the media type of effects. body then has the first mostRead bytes.
+	// effects means that the response has the media type of effects. If effects is set, the field body has the
+	// first mostRead bytes.
 	effects bool
 	body    []byte
 	// length is the number of bytes that were read from the body.
@@ -71,8 +72,8 @@ func read(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// first is a writer that stores the first mostProblem bytes of a response and one more byte. The additional
-// byte shows that the response is too long.
+// The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. The
+// additional byte shows that the response is too long.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -114,9 +115,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// refuses reports whether the status guarantees that the server did not carry out the call. refuses is used
-// for calls without an idempotency key that must not be repeated otherwise. Calls with a key are simply
-// repeated, which is harmless.
+// The function refuses reports whether the status guarantees that the server did not carry out the call. The
+// function is used for calls without an idempotency key that must not be repeated otherwise. Calls with a key
+// are simply repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
@@ -126,7 +127,8 @@ func refuses(status int) bool {
 	return false
 }
 
-// again reports whether the status means that the request was not carried out and can succeed later.
+// The function "again" reports whether the status means that the request was not carried out and can succeed
+// later.
 func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }

@@ -79,11 +79,12 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not counted.
+// The type counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not
+// counted.
 type counted struct {
 	net.Conn
 	written atomic.Int64
-	// refuses means that further writes return an error.
+	// The field refuses means that further writes return an error.
 	refuses atomic.Bool
 
 	changed *sync.Cond // signals changes of reading and closed
@@ -117,9 +118,9 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// empty waits until the transport has read a response to the end and has checked for further bytes. If the
-// server has sent a second response, the transport then closes the connection. Without the wait, the next
-// request could take the second response as its own.
+// The method empty waits until the transport has read a response to the end and has checked for further
+// bytes. If the server has sent a second response, the transport then closes the connection. Without the
+// wait, the next request could take the second response as its own.
 func (c *counted) empty() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()

@@ -22,8 +22,8 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// failed returns the result of a message after a call without a response. If a part of the request was sent,
-// the outcome is unknown.
+// The method failed returns the result of a message after a call without a response. If a part of the request
+// was sent, the outcome is unknown.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	sent := c.sent()
 	why := h.why(ctx, err, sent)
@@ -33,8 +33,8 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// next describes a further call after an unknown outcome. The text does not promise such a call, because
-// the message may have no further attempt.
+// The method "next" describes a further call after an unknown outcome. The text does not promise such a call,
+// because the message may have no further attempt.
 func (h *Handler) next() string {
 	switch {
 	case h.config.MayBeLost:

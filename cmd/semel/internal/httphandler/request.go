@@ -31,7 +31,7 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// kept lists the headers about cause and trace, which are copied from a message to its request.
+// The variable kept lists the headers about cause and trace, which are copied from a message to its request.
 var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
 // request returns the request for m, a CloudEvent in binary mode. request returns an error if a value of the
@@ -71,8 +71,8 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	return request, nil
 }
 
-// replayed adds headers about the replay of the message, and whether the replay may have effects. replayed
-// adds nothing outside of a replay.
+// The function replayed adds headers about the replay of the message, and whether the replay may have
+// effects. The function adds nothing outside of a replay.
 func replayed(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
@@ -175,8 +175,8 @@ func contentType(m *semel.Message) string {
 	return ""
 }
 
-// encoded returns an attribute as a header value. A blank, a quote, a percent sign and all characters
-// outside printable ASCII are percent-encoded as UTF-8.
+// The function encoded returns an attribute as a header value. A blank, a quote, a percent sign and all
+// characters outside printable ASCII are percent-encoded as UTF-8.
 func encoded(value string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder

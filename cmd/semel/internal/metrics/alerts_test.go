@@ -14,7 +14,7 @@ import (
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
 
-// told returns the names of all exported series, including the series of histograms.
+// The function told returns the names of all exported series, including the series of histograms.
 func told() map[string]bool {
 	known := map[string]bool{}
 	for _, p := range table() {
@@ -56,7 +56,8 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 // rate, and an optional condition on one label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// closed returns the possible values of each label. The labels consumer and source are not included.
+// The function closed returns the possible values of each label. The labels consumer and source are not
+// included.
 func closed() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {

@@ -58,7 +58,7 @@ type collector struct {
 	now       func() time.Time
 }
 
-// described is a metric of the table with the description that Prometheus needs.
+// The type described is a metric of the table with the description that Prometheus needs.
 type described struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -139,8 +139,9 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 }
 
-// aside exports how many messages were parked, discarded or dead-lettered for one reason. Most counts stay 0,
-// and the metrics of these counts are created only once. The caller must hold the mutex of the consumer.
+// The method aside exports how many messages were parked, discarded or dead-lettered for one reason. Most
+// counts stay 0, and the metrics of these counts are created only once. The caller must hold the mutex of the
+// consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_unapplied_total"
 	if n > 0 {

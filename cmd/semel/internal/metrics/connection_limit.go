@@ -22,7 +22,7 @@ type connectionLimit struct {
 	all   map[net.Conn]activity // guarded by mutex
 }
 
-// activity is the state of a connection. since is the time of the last change.
+// activity is the state of a connection. The field since is the time of the last change.
 type activity struct {
 	active bool
 	since  time.Time

@@ -37,7 +37,8 @@ type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// failed is the number of consecutive samples with an error. Only the goroutine of work uses failed.
+	// The field failed is the number of consecutive samples with an error. Only the goroutine of work uses
+	// failed.
 	failed int
 
 	mutex   sync.Mutex

@@ -81,7 +81,7 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 	}
 }
 
-// asked returns the duration of one request.
+// The function asked returns the duration of one request.
 func asked(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -57,7 +57,8 @@ type Options struct {
 	RestartOnOutage time.Duration
 	// Logger logs failures of the server.
 	Logger *slog.Logger
-	// Record writes the flight recordings and returns the names of the files. why is recorded as the reason.
+	// Record writes the flight recordings and returns the names of the files. The parameter why is recorded as
+	// the reason.
 	Record func(why string) ([]string, error)
 }
 

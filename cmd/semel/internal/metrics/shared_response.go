@@ -46,7 +46,8 @@ type variant struct {
 	packed        bool
 }
 
-// shared is the response to all waiting requests of the same variant. shared implements http.ResponseWriter.
+// The type shared is the response to all waiting requests of the same variant. The type implements
+// http.ResponseWriter.
 type shared struct {
 	complete chan struct{} // closed when the response is complete; after that no field changes
 	whole    bool          // false if the handler panicked

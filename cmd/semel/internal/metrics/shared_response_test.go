@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// slow is a consumer whose Counts method waits for the test. slow counts the calls of Counts.
+// The type slow is a consumer whose Counts method waits for the test. The type counts the calls of Counts.
 type slow struct {
 	still
 	tell chan struct{}

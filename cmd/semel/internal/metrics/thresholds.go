@@ -20,7 +20,7 @@ type Thresholds struct {
 	DuplicateSpike bool
 }
 
-// within returns label conditions in braces, or "" if there are no conditions.
+// The function "within" returns label conditions in braces, or "" if there are no conditions.
 func within(conditions ...string) string {
 	given := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(given) == 0 {
@@ -36,8 +36,8 @@ func duplicateSpike(which string, most float64) string {
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked returns an expression that is true if the number of parked messages is least or greater. Intents
-// that a replay suppresses on purpose do not count.
+// The function parked returns an expression that is true if the number of parked messages is least or
+// greater. Intents that a replay suppresses on purpose do not count.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
@@ -47,8 +47,9 @@ func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is an alert that policies can adjust. set reports whether a policy adjusts the alert. The
-// function own returns the rule for such a consumer, and the function rest the rule for all other consumers.
+// threshold is an alert that policies can adjust. The function set reports whether a policy adjusts the
+// alert. The function own returns the rule for such a consumer, and the function rest the rule for all other
+// consumers.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool

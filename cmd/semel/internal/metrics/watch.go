@@ -19,7 +19,7 @@ type Watch struct {
 	of map[string]*watched // by consumer; constant after newWatch
 }
 
-// watched has the counts of one consumer.
+// The type watched has the counts of one consumer.
 type watched struct {
 	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally
@@ -125,15 +125,15 @@ func (of *watched) serialises(on bool, now time.Time) {
 	of.serial.Turn(on, now)
 }
 
-// serialised returns how long batches have run one at a time, and whether batches run so now.
+// The method serialised returns how long batches have run one at a time, and whether batches run so now.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
 }
 
-// fails counts a failed attempt, by the part that failed. Parts that the documentation does not list are
-// ignored.
+// The method fails counts a failed attempt, by the part that failed. Parts that the documentation does not
+// list are ignored.
 func (of *watched) fails(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

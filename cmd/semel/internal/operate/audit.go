@@ -29,7 +29,8 @@ type AuditView struct {
 	Result string `json:"result"`
 }
 
-// NewAuditView returns the view of a recorded command. store is the name of the command's store.
+// NewAuditView returns the view of a recorded command. The parameter store is the name of the command's
+// store.
 func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }

@@ -129,7 +129,7 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// allowed is a row that the command may change. The store can still reject the change.
+// The type allowed is a row that the command may change. The store can still reject the change.
 type allowed struct {
 	place int
 	row   store.StoredRow
@@ -186,9 +186,9 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	}), nil
 }
 
-// freed corrects the result of a row whose retry is rejected because the row is already running or applied.
-// The row was parked or blocked when the command first read the row, and was unblocked since, for instance
-// because an earlier row of the stream was applied. A row that is running or applied needs no retry.
+// The method freed corrects the result of a row whose retry is rejected because the row is already running or
+// applied. The row was parked or blocked when the command first read the row, and was unblocked since, for
+// instance because an earlier row of the stream was applied. A row that is running or applied needs no retry.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
 	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {

@@ -126,7 +126,7 @@ func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	return nil
 }
 
-// unfinished returns the rows that prevent the erasure and that may be discarded.
+// The function unfinished returns the rows that prevent the erasure and that may be discarded.
 func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	for _, l := range left {
 		if l.Why == admin.ErasureUnfinished {
@@ -136,8 +136,8 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows. discarded returns the number of discarded rows, and the results of the rows that
-// could not be discarded.
+// The method discarded discards rows. The method returns the number of discarded rows, and the results of the
+// rows that could not be discarded.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
@@ -158,8 +158,8 @@ func (r *ErasureReport) add(done *admin.Erased) {
 	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
 }
 
-// leave adds the rows that were not erased to the report. kept are the results of rows that could not be
-// discarded.
+// leave adds the rows that were not erased to the report. The parameter kept has the results of rows that
+// could not be discarded.
 func (r *ErasureReport) leave(e *Erasure, left []admin.ErasureLeft, kept map[int64]Result) {
 	for _, l := range left {
 		r.Left++

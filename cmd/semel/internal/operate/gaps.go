@@ -43,8 +43,8 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 	return found, err
 }
 
-// typed decodes a name that was typed with escapes or in base64. typed returns "" if the name has neither
-// form.
+// The function typed decodes a name that was typed with escapes or in base64. The function returns "" if the
+// name has neither form.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -119,7 +119,7 @@ type Span struct {
 	To   int64 `json:"to"`
 }
 
-// open returns the states of unfinished rows.
+// The function open returns the states of unfinished rows.
 func open() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}

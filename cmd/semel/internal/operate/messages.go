@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// named lists errors of the library. The text of each error starts with the library's name.
+// The variable named lists errors of the library. The text of each error starts with the library's name.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
@@ -19,8 +19,8 @@ var named = []error{
 // prefix is the library's name at the start of an error text.
 const prefix = "semel: "
 
-// plain returns the text of an error without the library's name. In the middle of a printed line, the
-// library's name would not help the reader.
+// The function plain returns the text of an error without the library's name. In the middle of a printed
+// line, the library's name would not help the reader.
 func plain(err error) string { return unnamed(err.Error()) }
 
 // plainOf returns the same as plain, without the row number that the printed line already shows.

@@ -169,9 +169,9 @@ func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// taken reports whether the store would reject a retry of the row. The store rejects a retry if the row's
-// identity was applied or if another row of the identity waits. For a conflict, the identity counts as
-// applied if the first content took effect.
+// The method taken reports whether the store would reject a retry of the row. The store rejects a retry if
+// the row's identity was applied or if another row of the identity waits. For a conflict, the identity counts
+// as applied if the first content took effect.
 func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
 	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
@@ -180,9 +180,9 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns an error if the row itself shows that the command must not change the row. The store checks
-// further conditions, such as other rows of the identity. Only the store has the exact time; a dry run uses
-// the local clock.
+// The method allows returns an error if the row itself shows that the command must not change the row. The
+// store checks further conditions, such as other rows of the identity. Only the store has the exact time; a
+// dry run uses the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)
@@ -197,7 +197,7 @@ func (o Order) allows(row store.StoredRow) error {
 	return err
 }
 
-// done returns the result of a successful change.
+// The method done returns the result of a successful change.
 func (o Order) done() string {
 	if o.Verb == admin.Retry || o.Verb == admin.Send || o.Verb == admin.Resolve && o.Outcome == admin.ResolvedNotDone {
 		return Due

@@ -50,7 +50,7 @@ type DaysView struct {
 	First time.Time `json:"first"`
 }
 
-// NewKeptView returns the view of a consumer's retention. st is the name of the store.
+// NewKeptView returns the view of a consumer's retention. The parameter st is the name of the store.
 func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}

@@ -65,11 +65,11 @@ type Letter struct {
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
-	// seen is the revision of a row that was due before the replay. While the row has this revision, no
-	// process has worked on the row.
+	// The field seen is the revision of a row that was due before the replay. While the row has this revision,
+	// no process has worked on the row.
 	seen int64
-	// copied is the row that is replayed instead, because this dead letter is a copy of that row's message;
-	// 0 if the dead letter is not a copy.
+	// The field copied is the row that is replayed instead, because this dead letter is a copy of that row's
+	// message; 0 if the dead letter is not a copy.
 	copied int64
 }
 
@@ -133,7 +133,7 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// older compares the receive times of rows x and y, for sorting. Missing rows come last.
+// The function "older" compares the receive times of rows x and y, for sorting. Missing rows come last.
 func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
@@ -171,8 +171,8 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// predict sets the predicted fate of a row. taken reports that an earlier dead letter of the same identity
-// will be applied.
+// predict sets the predicted fate of a row. The parameter taken means that an earlier dead letter of the same
+// identity will be applied.
 func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(store.StoredRow) error, taken bool) error {
 	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
@@ -212,7 +212,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	return predicted(FateApplied, "")
 }
 
-// first returns the marker of the row's identity.
+// The method "first" returns the marker of the row's identity.
 func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
 	if b.Markers == nil {
 		return admin.StoredMarker{}, false, nil
@@ -220,7 +220,8 @@ func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, 
 	return b.Markers.Marker(ctx, r.Key)
 }
 
-// happened returns the fate that a replayed row shows. happened returns false while the row is unfinished.
+// The function happened returns the fate that a replayed row shows. The function returns false while the row
+// is unfinished.
 func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
 	switch result, why := ending(r); result {
 	case Done:
@@ -266,8 +267,8 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	return nil
 }
 
-// gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention or a
-// person removed the row. Only the marker shows whether the message had an effect.
+// The method gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention
+// or a person removed the row. Only the marker shows whether the message had an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
 	var m admin.StoredMarker
 	found := false

@@ -51,15 +51,15 @@ const (
 	mostOpen = 200
 	// lookAgain is the interval at which the replay reads rows that other processes work on.
 	lookAgain = 100 * time.Millisecond
-	// alone is the time without any ended row after which Alone is called.
+	// The constant "alone" is the time without any ended row after which Alone is called.
 	alone = 5 * time.Second
 	// patience is the maximum time until a row's next attempt for which the replay waits.
 	patience = time.Minute
 	// mostFailed is the maximum number of consecutive failed retries. A failed retry can take as long as the
 	// store's lock timeout.
 	mostFailed = 3
-	// changes is how often a row may change while a command for the row is tried. Each redelivery that is
-	// counted on the row changes the row.
+	// The constant changes is how often a row may change while a command for the row is tried. Each redelivery
+	// that is counted on the row changes the row.
 	changes = 20
 )
 
@@ -172,8 +172,8 @@ func (r *replaying) fill() {
 	r.filled = now
 }
 
-// behind returns the row that blocks the dead letter's lane for longer than the replay waits, or 0 if no
-// lane of the dead letter is blocked.
+// The method "behind" returns the row that blocks the dead letter's lane for longer than the replay waits, or
+// 0 if no lane of the dead letter is blocked.
 func (r *replaying) behind(l *Letter) int64 {
 	for _, lane := range l.lanes {
 		if n := r.held[lane]; n != 0 {

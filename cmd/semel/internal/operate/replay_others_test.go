@@ -207,7 +207,7 @@ func TestAnEditFailsIfThePayloadHasChanged(t *testing.T) {
 	})
 }
 
-// stubborn is a store that rejects retries of some rows.
+// The type stubborn is a store that rejects retries of some rows.
 type stubborn struct {
 	admin.Requeuer
 	not map[int64]bool

@@ -37,7 +37,7 @@ type replayOrder struct {
 	Body string
 }
 
-// ordered is the environment variable that passes the replayOrder to the child process.
+// The constant ordered is the environment variable that passes the replayOrder to the child process.
 const ordered = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// live executes the replayOrder in this process.
+// The method live executes the replayOrder in this process.
 func (o replayOrder) live() error {
 	s, err := openLetters(o.Path)
 	if err != nil {

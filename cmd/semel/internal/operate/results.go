@@ -48,7 +48,7 @@ func (o Order) undo(row store.StoredRow) admin.Verb {
 	return ""
 }
 
-// after returns the result of a command for its error err. If err is nil, the result is none.
+// The method "after" returns the result of a command for its error err. If err is nil, the result is none.
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none

@@ -66,7 +66,7 @@ func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Sour
 // mostPassed is the maximum number of skipped rows that a result names.
 const mostPassed = 20
 
-// held returns the unfinished rows whose versions Skip would skip.
+// The method held returns the unfinished rows whose versions Skip would skip.
 func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
 	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {

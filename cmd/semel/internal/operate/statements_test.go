@@ -17,7 +17,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counted opens SQLite connections that count all statements, including BEGIN and COMMIT.
+// The type counted opens SQLite connections that count all statements, including BEGIN and COMMIT.
 type counted struct {
 	path string
 	n    *atomic.Int64

@@ -18,15 +18,15 @@ type TopicPlan struct {
 	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
 	// letters with a row. Both parts are ordered by age, oldest first.
 	Letters []Letter
-	// unknown are the dead letters that Receive delivers to the consumer, by index in Letters.
+	// The field unknown has the dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter
 }
 
 // Receives returns the number of dead letters that have no row and that Receive would deliver.
 func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
-// PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter without a row must
-// not be delivered to the consumer, or "" if the dead letter may be delivered.
+// PlanTopic predicts the fates of a topic's dead letters. The function doubt returns why a dead letter
+// without a row must not be delivered to the consumer, or "" if the dead letter may be delivered.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
@@ -135,7 +135,7 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// received sets the fate of a dead letter from the ack or nack of its delivery.
+// The method received sets the fate of a dead letter from the ack or nack of its delivery.
 func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:

@@ -51,7 +51,8 @@ func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 
 func certain(TopicLetter) string { return "" }
 
-// every returns one dead letter for each Standing, and creates the rows and markers that the standings need.
+// The method "every" returns one dead letter for each Standing, and creates the rows and markers that the
+// standings need.
 func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	t.Helper()
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }

@@ -60,7 +60,7 @@ type View struct {
 	Size         int        `json:"size"`
 }
 
-// NewView returns the view of a row, without headers and payload. st is the name of the store.
+// NewView returns the view of a row, without headers and payload. The parameter st is the name of the store.
 func NewView(st string, r store.StoredRow) View {
 	v := View{
 		Store: st, Number: r.Number, Revision: r.Revision, State: admin.StateOf(r.State), Reason: r.Reason,
@@ -99,7 +99,7 @@ func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 // Waits reports whether the row is due, waits for a later attempt, or is claimed.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
 
-// given returns a pointer to t, or nil for the zero time.
+// The function given returns a pointer to t, or nil for the zero time.
 func given(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -107,7 +107,7 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// called returns the time of the first call, or nil if the store does not know the time; see
+// The function called returns the time of the first call, or nil if the store does not know the time; see
 // store.StoredRow.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {

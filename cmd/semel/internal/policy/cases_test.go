@@ -74,7 +74,7 @@ func parse(c policyCase) (*Policy, []shape.Fault) {
 	return Parse("dir/p.yaml", []byte(c.policy()), environment)
 }
 
-// lines returns printed faults without the file name.
+// The function lines returns printed faults without the file name.
 func lines(all []shape.Fault) string {
 	var text []string
 	for _, f := range all {
@@ -92,12 +92,13 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// accepted returns valid policies. The field want of a case has the expected warnings.
+// The function accepted returns valid policies. The field want of a case has the expected warnings.
 func accepted() []policyCase {
 	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
-// adopts returns the edits that give the policy base a PostgreSQL store and add lines to its consumer.
+// The function adopts returns the edits that give the policy base a PostgreSQL store and add lines to its
+// consumer.
 func adopts(lines ...string) []string {
 	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }

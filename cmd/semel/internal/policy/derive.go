@@ -54,7 +54,7 @@ func (w *Webhook) Signed() (webhook.Scheme, error) {
 	return webhook.HMAC(o)
 }
 
-// Config returns the configuration of the receiver. name is the name of the source.
+// Config returns the configuration of the receiver. The parameter name is the name of the source.
 func (w *Webhook) Config(name string) (webhook.Config, error) {
 	scheme, err := w.Signed()
 	return webhook.Config{
@@ -63,7 +63,7 @@ func (w *Webhook) Config(name string) (webhook.Config, error) {
 	}, err
 }
 
-// local reports whether only this machine can reach the address.
+// The method local reports whether only this machine can reach the address.
 func (w *Webhook) local() bool {
 	host, _, err := net.SplitHostPort(w.Listen)
 	if err != nil {
@@ -73,7 +73,8 @@ func (w *Webhook) local() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// once reports whether the source delivers each message only once: webhook requests cannot be read again.
+// The method "once" reports whether the source delivers each message only once: webhook requests cannot be
+// read again.
 func (s *Source) once() bool { return s != nil && s.Webhook != nil }
 
 // Replay says whether a consumer's messages may be replayed.

@@ -17,13 +17,13 @@ func endpoint(keys ...string) []string {
 	return []string{"    handler:\n" + handler, "    handler:\n      http:\n        " + strings.Join(all, "\n        ") + "\n"}
 }
 
-// calls returns the edits for a consumer with an HTTP handler, the given strategy and further keys of the
-// consumer.
+// The function calls returns the edits for a consumer with an HTTP handler, the given strategy and further
+// keys of the consumer.
 func calls(strategy string, keys ...string) []string {
 	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{strategy}, keys...), "\n    ") + "\n"}, endpoint())
 }
 
-// called returns the edits for a valid consumer with an HTTP handler.
+// The function called returns the edits for a valid consumer with an HTTP handler.
 func called(keys ...string) []string {
 	return calls("strategy: lease", append([]string{"alerts: {pending_age: 1m}"}, keys...)...)
 }

@@ -225,7 +225,7 @@ type AnswerStatement struct {
 // AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// local reports whether the endpoint is on this host.
+// The method local reports whether the endpoint is on this host.
 func (h *HTTP) local() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
@@ -284,7 +284,7 @@ func (p *Publish) destinations(key string) []string {
 	return p.Topics
 }
 
-// outside describes the part of a handler that calls another system.
+// The type outside describes the part of a handler that calls another system.
 type outside struct {
 	// The field at is the path of the handler's key, relative to the consumer.
 	at string
@@ -292,7 +292,7 @@ type outside struct {
 	timeout time.Duration
 }
 
-// outside returns the part of the handler that calls another system; nil if there is none.
+// The method outside returns the part of the handler that calls another system; nil if there is none.
 func (h *Handler) outside() *outside {
 	switch {
 	case h.HTTP != nil:

@@ -254,7 +254,8 @@ func effectKinds() []effectKind {
 	}
 }
 
-// known returns the description of the effect's kind. known returns false if the policy declares no effect.
+// The method known returns the description of the effect's kind. The method returns false if the policy
+// declares no effect.
 func (e *Effect) known() (effectKind, bool) {
 	if e != nil {
 		for _, k := range effectKinds() {

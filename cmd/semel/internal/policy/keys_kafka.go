@@ -224,7 +224,7 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// encrypted reads the short form of the key tls: true or false.
+// The type encrypted reads the short form of the key tls: true or false.
 type encrypted struct{ shape.Boolean }
 
 func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {

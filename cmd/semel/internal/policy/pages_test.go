@@ -69,10 +69,10 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	// later lists the planned keys.
+	// The field "later" lists the planned keys.
 	later []string
-	// first maps the content of a mapping to the first section that prints the mapping. Later sections link
-	// to the first.
+	// The field "first" maps the content of a mapping to the first section that prints the mapping. Later
+	// sections link to the first.
 	first map[string]string
 	// files maps the base names of the pages below docs to their paths.
 	files map[string]string
@@ -162,8 +162,8 @@ func (r *reference) shared(path, at string, keys []shape.Meta) string {
 
 var linkInKey = regexp.MustCompile(`\]\(([a-z-]*)(\.md)?(#[a-z-]+)?\)`)
 
-// linked completes a link in the text of a key. The link names a page by base name, or a section by the page
-// or heading of the section.
+// The method linked completes a link in the text of a key. The link names a page by base name, or a section
+// by the page or heading of the section.
 func (r *reference) linked(path, text string) string {
 	return linkInKey.ReplaceAllStringFunc(text, func(link string) string {
 		part := linkInKey.FindStringSubmatch(link)
@@ -195,8 +195,8 @@ func (r *reference) linked(path, text string) string {
 
 var sentence = regexp.MustCompile(`.*?[.!](?: |$)`)
 
-// brief returns the first sentence of a key's text, and all sentences about defaults, conditions and links.
-// The JSON Schema has the complete text.
+// The function brief returns the first sentence of a key's text, and all sentences about defaults, conditions
+// and links. The JSON Schema has the complete text.
 func brief(text string) string {
 	var kept []string
 	for i, s := range sentence.FindAllString(text, -1) {

@@ -326,8 +326,8 @@ type Statement struct {
 	Otherwise string
 }
 
-// Load reads the policy file at path. env looks up environment variables, like os.LookupEnv. If the file has
-// faults, Load returns no policy and the faults, sorted by position.
+// Load reads the policy file at path. The function env looks up environment variables, like os.LookupEnv. If
+// the file has faults, Load returns no policy and the faults, sorted by position.
 func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	data, err := shape.ReadFile(path)
 	if err != nil {

@@ -138,7 +138,7 @@ func (r rules) replay(from *Source) {
 	}
 }
 
-// replayed checks the settings of a consumer that allows replays.
+// The method replayed checks the settings of a consumer that allows replays.
 func (r rules) replayed(from *Source) {
 	c := r.consumer
 	out := c.Handler.outside()

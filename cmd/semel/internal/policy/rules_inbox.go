@@ -179,7 +179,7 @@ func (r rules) sharing(p *Policy) {
 	}
 }
 
-// named returns the value that a consumer writes to the consumer column of the table.
+// The method named returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) named(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value

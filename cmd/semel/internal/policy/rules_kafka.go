@@ -161,7 +161,7 @@ func (r rules) deadLetters(s *Source) {
 	}
 }
 
-// matches reports whether the source's topic pattern matches the complete name of a topic.
+// The method matches reports whether the source's topic pattern matches the complete name of a topic.
 func (k *Kafka) matches(topic string) bool {
 	pattern, err := kafka.CompilePattern(k.TopicPattern)
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)

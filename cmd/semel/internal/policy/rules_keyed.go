@@ -38,7 +38,7 @@ func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	}
 }
 
-// keyed reports whether the consumer's store has leased keys instead of Semel's tables.
+// The method keyed reports whether the consumer's store has leased keys instead of Semel's tables.
 func (r rules) keyed() bool { return r.store != nil && r.store.Redis != nil }
 
 // keyStore checks a consumer that keeps its claims as leased keys.

@@ -42,7 +42,7 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// leased checks a consumer with strategy lease and sets the defaults of the strategy.
+// The method leased checks a consumer with strategy lease and sets the defaults of the strategy.
 func (r rules) leased(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {

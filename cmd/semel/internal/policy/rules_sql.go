@@ -50,8 +50,8 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 	return whole
 }
 
-// constants rejects a constant parameter that does not have the declared type. Otherwise every message would
-// be parked.
+// The method constants rejects a constant parameter that does not have the declared type. Otherwise every
+// message would be parked.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)

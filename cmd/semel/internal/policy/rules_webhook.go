@@ -157,7 +157,7 @@ func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	return ""
 }
 
-// declares reports whether the policy declares the header as unsigned.
+// The method declares reports whether the policy declares the header as unsigned.
 func (w *Webhook) declares(name string) bool {
 	return slices.ContainsFunc(w.Unsigned.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }

@@ -69,8 +69,8 @@ func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	return Statement{SQL: text}, ok
 }
 
-// balanced reports whether a statement has as many closing as opening parentheses, outside of literals and
-// quoted names.
+// The function balanced reports whether a statement has as many closing as opening parentheses, outside of
+// literals and quoted names.
 func balanced(statement string) bool {
 	depth, quote := 0, rune(0)
 	for _, r := range statement {

@@ -129,7 +129,7 @@ func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	}
 }
 
-// counted adds the counts of a consumer to the counts of a replay.
+// The function counted adds the counts of a consumer to the counts of a replay.
 func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied

@@ -156,10 +156,10 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	return from, nil
 }
 
-// fenced runs the steps during which no process works in the old generation. All messages that the old
-// generation has applied come before the current end of the source, even if the consumer's recorded position
-// is older. When the rebuild has reached the current end, the new generation has also applied all messages
-// that the old generation has applied.
+// The method fenced runs the steps during which no process works in the old generation. All messages that the
+// old generation has applied come before the current end of the source, even if the consumer's recorded
+// position is older. When the rebuild has reached the current end, the new generation has also applied all
+// messages that the old generation has applied.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
@@ -207,7 +207,8 @@ func (s *Switch) report(what string) {
 	}
 }
 
-// equal waits until the rebuild has reached the current end of the source and has no messages in progress.
+// The method equal waits until the rebuild has reached the current end of the source and has no messages in
+// progress.
 func (s *Switch) equal(ctx context.Context, what string) error {
 	s.report(what)
 	ends, err := s.Far.Ends(ctx)
@@ -238,7 +239,7 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 
 func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
-// behind describes the lanes in which the rebuild has not reached the end.
+// The function "behind" describes the lanes in which the rebuild has not reached the end.
 func behind(ends, done map[string]int64) (short []string) {
 	for _, lane := range sorted(ends) {
 		if done[lane] < ends[lane] {
@@ -250,10 +251,10 @@ func behind(ends, done map[string]int64) (short []string) {
 
 func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
-// unfinished are the states of messages that were not applied and may wait for a long time.
+// The variable unfinished has the states of messages that were not applied and may wait for a long time.
 var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
-// clean returns an error if messages of the new generation were not applied.
+// The method clean returns an error if messages of the new generation were not applied.
 func (s *Switch) clean(ctx context.Context) error {
 	if s.AllowParked {
 		return nil

@@ -205,7 +205,7 @@ func TestARebuild(t *testing.T) {
 	})
 }
 
-// killed kills a switch at the given step while messages arrive, and then switches again.
+// The function killed kills a switch at the given step while messages arrive, and then switches again.
 func killed(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
 	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }

@@ -180,7 +180,7 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// lossy is a store that loses the response to a switch. Afterwards the store can be down.
+// The type lossy is a store that loses the response to a switch. Afterwards the store can be down.
 type lossy struct {
 	*memstore.Store
 	commits, stays, down bool
@@ -203,7 +203,7 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return s.Store.Generations(ctx, consumer)
 }
 
-// unfinished is a store with a rebuild that has unfinished rows.
+// The type unfinished is a store with a rebuild that has unfinished rows.
 type unfinished struct {
 	*memstore.Store
 	pending store.Pending

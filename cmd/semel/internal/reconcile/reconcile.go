@@ -161,7 +161,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 // WithEffects announces that the caller will call Effect for all effects of the sent messages.
 func (c *Comparison) WithEffects() { c.effects = true }
 
-// Effect adds one effect of an id. source is "" if the source is unknown.
+// Effect adds one effect of an id. The parameter source is "" if the source is unknown.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
 		c.report(0)
@@ -201,7 +201,7 @@ type identity struct {
 	// The field later means that the message had not ended when it was read. The marker found at the end can be
 	// newer than the list of effects.
 	later bool
-	// former is the previous identity of the message; zero if it has none.
+	// The field former is the previous identity of the message; zero if it has none.
 	former semel.Key
 }
 

@@ -34,7 +34,7 @@ type spill struct {
 	to     [parts]*bufio.Writer
 }
 
-// former is a flag in the encoding of a record with a previous identity.
+// The constant former is a flag in the encoding of a record with a previous identity.
 const former = 1 << 7
 
 func newSpill() (s *spill, err error) {
@@ -83,7 +83,7 @@ func (s *spill) add(r record) error {
 	return err
 }
 
-// each calls the function do for every record of one file.
+// The method "each" calls the function do for every record of one file.
 func (s *spill) each(part int, do func(record)) error {
 	if err := s.to[part].Flush(); err != nil {
 		return err

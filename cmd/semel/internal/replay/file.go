@@ -18,8 +18,8 @@ import (
 // ErrOther means that the source has changed since the replay started.
 var ErrOther = errors.New("the source has changed since the replay was begun")
 
-// checked is the number of bytes before the end of a file that are hashed. The hash shows whether a resumed
-// replay reads the same file.
+// The constant checked is the number of bytes before the end of a file that are hashed. The hash shows
+// whether a resumed replay reads the same file.
 const checked = 4 << 10
 
 // File is a file that is replayed.
@@ -29,12 +29,12 @@ type File struct {
 	opened     *os.File
 }
 
-// NewFile returns the file at path. lane is the name of the file's lane. NewFile opens nothing.
+// NewFile returns the file at path. The parameter lane is the name of the file's lane. NewFile opens nothing.
 func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }
 
-// open opens the file and returns its length.
+// The method open opens the file and returns its length.
 func (f *File) open() (int64, error) {
 	f.Close()
 	opened, err := os.Open(f.path)
@@ -141,7 +141,7 @@ func (f *File) Close() {
 	}
 }
 
-// recognised returns a hash of the last bytes before an offset.
+// The function recognised returns a hash of the last bytes before an offset.
 func recognised(f *os.File, to int64) (string, error) {
 	stood := make([]byte, min(to, checked))
 	if _, err := f.ReadAt(stood, to-int64(len(stood))); err != nil && !errors.Is(err, io.EOF) {

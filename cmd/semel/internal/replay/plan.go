@@ -107,7 +107,7 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 	return short
 }
 
-// deaf is a LaneObserver that ignores all events.
+// The type deaf is a LaneObserver that ignores all events.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}

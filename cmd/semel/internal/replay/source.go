@@ -92,7 +92,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// gone reports whether an error means that the source has changed.
+// The function gone reports whether an error means that the source has changed.
 func gone(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
@@ -140,8 +140,8 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refused returns the outcome of a message that the replay leaves out. For a message that is replayed,
-// refused returns open.
+// The method refused returns the outcome of a message that the replay leaves out. For a message that is
+// replayed, refused returns open.
 func (s *Source) refused(d *source.Delivery) ending {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
@@ -168,8 +168,8 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// settled records the outcomes of acked messages. The slice left has the indexes of messages whose ack or
-// nack failed.
+// The method settled records the outcomes of acked messages. The slice left has the indexes of messages whose
+// ack or nack failed.
 func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -29,7 +29,7 @@ type world struct {
 	t     *testing.T
 	store *memstore.Store
 	text  string
-	// dead means that the process can no longer reach the store.
+	// The field dead means that the process can no longer reach the store.
 	dead atomic.Bool
 	// handle is called before each effect; may be nil.
 	handle func(*semel.Message) error
@@ -48,8 +48,8 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// lines returns lines of a source file. The parameter from is the number of the first message, and to is the
-// number after the last message.
+// The function lines returns lines of a source file. The parameter from is the number of the first message,
+// and to is the number after the last message.
 func lines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -84,7 +84,7 @@ func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Pla
 	return made
 }
 
-// live runs the consumer over a text as if it were the consumer's own source.
+// The method live runs the consumer over a text as if it were the consumer's own source.
 func (w *world) live(text string) {
 	w.t.Helper()
 	if err := w.consumer(file.Stdin(strings.NewReader(text), file.Options{Format: file.JSON}), nil).Run(w.t.Context()); err != nil {

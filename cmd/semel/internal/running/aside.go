@@ -34,7 +34,7 @@ type group struct {
 	reason   semel.Reason
 }
 
-// aside maps the counted events to their names in the summary.
+// The variable aside maps the counted events to their names in the summary.
 var aside = map[semel.EventKind]string{
 	semel.EventParked:       "parked",
 	semel.EventConflict:     "conflicts",

@@ -114,8 +114,8 @@ func (m *meter) line(name string, columns int) string {
 	return terminal.Parts(columns, append([]string{name}, m.parts(reason)...)...)
 }
 
-// parts returns the parts of the line, most urgent first. Counts of zero are left out. reason is the maximum
-// width of the reason why the consumer is not ready.
+// parts returns the parts of the line, most urgent first. Counts of zero are left out. The parameter reason
+// is the maximum width of the reason why the consumer is not ready.
 func (m *meter) parts(reason int) []string {
 	c := m.consumer.Counts()
 	done := c.Deliveries - c.InFlight

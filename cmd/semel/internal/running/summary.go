@@ -22,7 +22,7 @@ type Summary struct {
 	ReadBefore map[string]int64 `json:"-"`
 }
 
-// names returns the sorted names of the consumers.
+// The method names returns the sorted names of the consumers.
 func (s Summary) names() []string {
 	var names []string
 	for name := range s.Consumers {
@@ -99,8 +99,8 @@ func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// reclaimed returns the line with the number of claims taken over from processes that may have died. The
-// line is printed if the number is not zero.
+// The function reclaimed returns the line with the number of claims taken over from processes that may have
+// died. The line is printed if the number is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// single lists the events about single messages that SumUp leaves out. The event of a message that halts its
-// consumer is not included, because the consumer ends.
+// The variable single lists the events about single messages that SumUp leaves out. The event of a message
+// that halts its consumer is not included, because the consumer ends.
 var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 

@@ -73,13 +73,13 @@ type Handler struct {
 	names     []string
 	selectors []selectors.Selector
 	types     []ParamType
-	// plain has an entry per parameter. An entry is true if the parameter is used only for text columns, so
-	// that any text is allowed.
+	// The field plain has an entry per parameter. An entry is true if the parameter is used only for text
+	// columns, so that any text is allowed.
 	plain      []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
-	// prepares means that statements are prepared once per transaction.
+	// The field prepares means that statements are prepared once per transaction.
 	prepares bool
 	prepared prepared
 	texts    bool
@@ -97,11 +97,11 @@ type statement struct {
 	// args has the index of the value for each placeholder.
 	args    []int
 	changes bool
-	// simple means that a second statement can wrap this statement to count the changed rows. A simple
+	// The field simple means that a second statement can wrap this statement to count the changed rows. A simple
 	// statement changes rows, does not start with WITH, and returns no rows.
 	simple bool
-	// planned means that Try must let the database plan the statement, because preparing does not find all
-	// faults.
+	// The field planned means that Try must let the database plan the statement, because preparing does not find
+	// all faults.
 	planned   bool
 	rows      *int64
 	otherwise Otherwise

@@ -16,8 +16,8 @@ type Dialect struct {
 	reuse bool
 	// text describes how statements are parsed.
 	text sqltext.Dialect
-	// prepares means that preparing a statement needs no round trip and saves work when the statement runs
-	// again.
+	// The field prepares means that preparing a statement needs no round trip and saves work when the statement
+	// runs again.
 	prepares bool
 	// texts means that all values except bytes are sent as text. The database converts the text to the type
 	// of the column, so a number also fits a text column.
@@ -25,7 +25,7 @@ type Dialect struct {
 	// schema and prefix locate Semel's own tables. If prefix is empty, statements are not checked for
 	// Semel's tables.
 	schema, prefix string
-	// alone means that each transaction has only one message.
+	// The field "alone" means that each transaction has only one message.
 	alone bool
 }
 

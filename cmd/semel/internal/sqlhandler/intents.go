@@ -22,8 +22,8 @@ type Intent struct {
 // intent is an Intent with parsed selectors.
 type intent struct {
 	Intent
-	// selectors are the selectors for Recipient and Key, if set, followed by the selectors of Body. names
-	// has the name of each value.
+	// The field selectors has the selectors for Recipient and Key, if set, followed by the selectors of Body.
+	// The field names has the name of each value.
 	names     []string
 	selectors []selectors.Selector
 }
@@ -60,7 +60,7 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	return all, nil
 }
 
-// of returns the intent for a message.
+// The method "of" returns the intent for a message.
 func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
 	found, err := selectors.Append(nil, m, n.selectors)
@@ -133,7 +133,7 @@ func member(v selectors.Value) []byte {
 	return quoted(v.Text())
 }
 
-// quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
+// The function quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quoted(text string) []byte {
 	out, _ := json.Marshal(text) // cannot fail for a string
 	return out

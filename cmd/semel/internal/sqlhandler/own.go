@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// own are the names of Semel's tables, without prefix.
+// The variable own has the names of Semel's tables, without prefix.
 var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
 
 // readable is the name of the view of markers, without prefix. Statements may read the view.

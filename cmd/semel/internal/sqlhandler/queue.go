@@ -15,7 +15,7 @@ import (
 // change a row, and costs one round trip per batch.
 const mostWatched = 100
 
-// watched has the number of checks of each statement.
+// The type watched has the number of checks of each statement.
 type watched []atomic.Int64
 
 func newWatched(statements int) watched { return make(watched, statements) }

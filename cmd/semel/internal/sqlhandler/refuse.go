@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
+// The method refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
 func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
@@ -98,7 +98,7 @@ var sessionLocks = []string{
 	"pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
 }
 
-// outlives rejects statements with consequences beyond the transaction.
+// The method outlives rejects statements with consequences beyond the transaction.
 func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 	for i, t := range s {
 		if _, table := target(s[i:]); table.Kind == sqltext.Name && table.Word == "pg_settings" {

@@ -42,7 +42,7 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 	return 0, nil
 }
 
-// fits returns the error with which the database rejects a statement, or nil.
+// The method fits returns the error with which the database rejects a statement, or nil.
 func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	if err := prepares(ctx, db, s.text); err != nil || !s.planned {
 		return err

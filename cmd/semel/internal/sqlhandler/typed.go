@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// given is a value from a message or a response, before its type is checked.
+// The type given is a value from a message or a response, before its type is checked.
 type given struct {
 	kind selectors.Kind
 	// text is a string without quotes and escapes, or the text of a number, true or false.
@@ -28,7 +28,7 @@ func givenBy(v selectors.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// answered converts a value in a response to the type given.
+// The function answered converts a value in a response to the type given.
 func answered(v strictjson.Value) given {
 	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
 		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}
@@ -114,9 +114,9 @@ func beyondFloat(number string) bool {
 	return err != nil
 }
 
-// untyped returns the value to pass to the database for a parameter without a type. untyped rejects a text
-// that becomes NaN or infinity in a numeric column, because later amounts could not correct the column.
-// plain means that all columns of the parameter store text.
+// The method untyped returns the value to pass to the database for a parameter without a type. The method
+// rejects a text that becomes NaN or infinity in a numeric column, because later amounts could not correct
+// the column. If plain is true, all columns that the parameter is written to store text.
 func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {

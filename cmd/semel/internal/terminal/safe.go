@@ -75,7 +75,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longest is the maximum number of printed characters of one error.
+// The constant longest is the maximum number of printed characters of one error.
 const longest = 2000
 
 // Lines returns the lines of an error. If the error joins several errors, each has its own line, with the

@@ -22,8 +22,9 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// away is the time since which the collector rejects spans; zero while the collector accepts spans. told is
-	// the time of the last log line about rejected spans. mutex guards away and told.
+	// The field away is the time since which the collector rejects spans; zero while the collector accepts
+	// spans. The field told is the time of the last log line about rejected spans. The field mutex guards away
+	// and told.
 	away, told time.Time
 }
 

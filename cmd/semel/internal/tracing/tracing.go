@@ -24,13 +24,13 @@ import (
 
 // The limits of the span queue and of requests to the collector.
 const (
-	// queued is the maximum number of spans in memory.
+	// The constant queued is the maximum number of spans in memory.
 	queued = 4096
 	// atOnce is the maximum number of spans in one request.
 	atOnce = 512
-	// every is how long a span waits so that several spans can be sent in one request.
+	// The constant "every" is how long a span waits so that several spans can be sent in one request.
 	every = time.Second
-	// within is the timeout of a request, including retries.
+	// The constant "within" is the timeout of a request, including retries.
 	within = 10 * time.Second
 	// closing is how long Close waits for queued spans.
 	closing = 5 * time.Second

@@ -41,8 +41,8 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// first returns the answer about the content that the marker belongs to. That content is the first content,
-// unless an operator released another content.
+// The method "first" returns the answer about the content that the marker belongs to. That content is the
+// first content, unless an operator released another content.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {
@@ -80,8 +80,8 @@ func lead(r *store.StoredRow, certain string) string {
 	return certain
 }
 
-// doubted returns the answer a. After a call with an unknown outcome, the field Applied is Unknown instead of
-// No.
+// The function doubted returns the answer a. After a call with an unknown outcome, the field Applied is
+// Unknown instead of No.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -89,7 +89,7 @@ func doubted(r *store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// newer reports whether a newer release of Semel wrote the records.
+// The method "newer" reports whether a newer release of Semel wrote the records.
 func (f *Facts) newer() bool {
 	if m := f.marker(); m != nil && !known(m.Outcome) {
 		return true
@@ -167,8 +167,8 @@ func (f *Facts) received(r *store.StoredRow) Answer {
 	return f.waits(StageDue, says)
 }
 
-// waits returns the answer about a message that waits for a worker. If a known cause keeps workers from
-// processing the message, the answer contains the cause.
+// The method waits returns the answer about a message that waits for a worker. If a known cause keeps workers
+// from processing the message, the answer contains the cause.
 func (f *Facts) waits(stage Stage, says string) Answer {
 	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {
@@ -265,7 +265,7 @@ func (f *Facts) applied(r *store.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-// after returns a text about the number of attempts, or "" after the first attempt.
+// The function "after" returns a text about the number of attempts, or "" after the first attempt.
 func after(r *store.StoredRow) string {
 	if r.Attempts < 2 {
 		return ""
@@ -273,7 +273,7 @@ func after(r *store.StoredRow) string {
 	return fmt.Sprintf(", with attempt %d", r.Attempts)
 }
 
-// copied adds the number of duplicates to the answer.
+// The method copied adds the number of duplicates to the answer.
 func (f *Facts) copied(a Answer, r *store.StoredRow) Answer {
 	switch n := r.Repeated; {
 	case n == 1:
@@ -374,7 +374,7 @@ func (f *Facts) markedOnly() Answer {
 	return a
 }
 
-// last returns the last recorded command with this verb for a row, or nil.
+// The method "last" returns the last recorded command with this verb for a row, or nil.
 func (f *Facts) last(row int64, verb string) *store.Act {
 	for _, d := range f.Details {
 		if d.Number != row {

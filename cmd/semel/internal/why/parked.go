@@ -149,7 +149,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// named returns the text of an outcome for people.
+// The function named returns the text of an outcome for people.
 func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

@@ -57,8 +57,8 @@ func atRest(r *store.StoredRow) bool {
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// supplanted reports whether the marker belongs to a content that has no row, although the first content has
-// a row.
+// The method supplanted reports whether the marker belongs to a content that has no row, although the first
+// content has a row.
 func (f *Facts) supplanted() bool {
 	m := f.marker()
 	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)

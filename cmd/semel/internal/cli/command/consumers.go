@@ -38,7 +38,7 @@ func (c *CLI) noStore(p *policy.Policy, name string) error {
 }
 
 // NoneOfThisName returns the error for an unknown name. The error suggests the most similar name, or lists
-// all names. kind is "consumer" or "store", which is also the name of the flag.
+// all names. The parameter kind is "consumer" or "store", which is also the name of the flag.
 func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return UsageError("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.Config, kind, meant)

@@ -85,8 +85,8 @@ func Report(w io.Writer, err error) int {
 	}
 }
 
-// uncancelled returns the errors that err joins, except cancellations. uncancelled returns nil if only
-// cancellations are joined.
+// The function uncancelled returns the errors that err joins, except cancellations. The function returns nil
+// if only cancellations are joined.
 func uncancelled(err error) error {
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		joined, ok := wrapped.(interface{ Unwrap() []error })

@@ -34,8 +34,8 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// named completes names from the policy. If the policy cannot be read, the function named returns no
-// completions.
+// The method named completes names from the policy. If the policy cannot be read, the function named returns
+// no completions.
 func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)

@@ -13,8 +13,8 @@ import (
 // password.
 const storeVariable = "$SEMEL_STORE"
 
-// typed has the flags with which the user chose a policy or a database. Values from environment variables are
-// not included, because the variables also apply to the next command.
+// The type typed has the flags with which the user chose a policy or a database. Values from environment
+// variables are not included, because the variables also apply to the next command.
 type typed struct {
 	config, store []string
 	// The field several means that the policy has several databases. The field hidden means that storeVariable
@@ -105,5 +105,5 @@ func shellLine(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// unquoted are the characters that need no quotes in a shell.
+// unquoted has the characters that need no quotes in a shell.
 const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

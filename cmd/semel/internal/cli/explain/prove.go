@@ -144,7 +144,7 @@ func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, o
 	return &proof.Proof{At: time.Now().UTC().Truncate(time.Second), Database: database, Messages: len(t.Messages), Subtests: proof.Subtests(report)}, nil
 }
 
-// again returns a function that makes the command of a child process with the same flags.
+// The method "again" returns a function that makes the command of a child process with the same flags.
 func (f *proving) again(c *command.CLI, of *policy.Consumer) func(context.Context, handlertest.T) (*exec.Cmd, error) {
 	args := []string{"check", "--prove", "--config", c.Config, "--consumer", of.Name}
 	for _, flag := range [][2]string{{"--messages", f.messages}, {"--setup", f.setup}, {"--ignore", strings.Join(f.ignore, ",")}} {

@@ -142,8 +142,8 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 	return can, silent, nil
 }
 
-// looked is a consumer whose records were searched for the message, with notes about what the search cannot
-// find.
+// The type looked is a consumer whose records were searched for the message, with notes about what the search
+// cannot find.
 type looked struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`

@@ -113,7 +113,7 @@ type causeView struct {
 	Correlation string `json:"correlation_id,omitempty"`
 }
 
-// newWhyView returns the view of what was found. suggest is CLI.SuggestIn.
+// newWhyView returns the view of what was found. The parameter suggest is CLI.SuggestIn.
 func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words ...string) string) whyView {
 	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]looked{}, all...)}
 	if !utf8.ValidString(asked.id) {

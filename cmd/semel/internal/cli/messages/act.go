@@ -62,7 +62,7 @@ retried at once. Attempts stay counted.`
 	return cmd
 }
 
-// short returns the first line of a command's help.
+// The method short returns the first line of a command's help.
 func (of subject) short(verb admin.Verb) string {
 	switch verb {
 	case admin.Release:
@@ -79,7 +79,7 @@ func (of subject) short(verb admin.Verb) string {
 	return "Hold intents back until they are retried"
 }
 
-// done is the value of --outcome for a call that took effect.
+// The method done is the value of --outcome for a call that took effect.
 func (of subject) done() string {
 	if of.intents {
 		return "sent"

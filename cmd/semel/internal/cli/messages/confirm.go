@@ -100,7 +100,7 @@ func (t tally) total() (n int) {
 	return n
 }
 
-// of returns the number of rows of a consumer.
+// The method "of" returns the number of rows of a consumer.
 func (t tally) of(consumer string) (n int) {
 	for _, count := range t[consumer] {
 		n += count
@@ -115,7 +115,7 @@ func (t tally) consumers() []string {
 	})
 }
 
-// lines returns one line per consumer. The consumer with the most rows is first.
+// The method lines returns one line per consumer. The consumer with the most rows is first.
 func (t tally) lines() (all []string) {
 	for _, name := range t.consumers() {
 		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))

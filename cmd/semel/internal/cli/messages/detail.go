@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// given returns name, or "" if value is empty.
+// The function given returns name, or "" if value is empty.
 func given(name, value string) string {
 	if value == "" {
 		return ""

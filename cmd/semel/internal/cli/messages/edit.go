@@ -64,7 +64,7 @@ messages show --payload shows earlier payloads. Retry the message afterwards.`,
 	return c.WithConfig(cmd)
 }
 
-// edited is the JSON output of the command edit.
+// The type edited is the JSON output of the command edit.
 type edited struct {
 	Verb     string `json:"verb"`
 	DryRun   bool   `json:"dry_run"`
@@ -242,7 +242,7 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// agreed asks for confirmation. Without a terminal, --yes is needed.
+// The function agreed asks for confirmation. Without a terminal, --yes is needed.
 func agreed(c *command.CLI, e *editing) error {
 	switch {
 	case e.yes:

@@ -27,7 +27,7 @@ type filter struct {
 // anyState is the value of --state that chooses messages in all states.
 const anyState = "all"
 
-// offered returns the possible values of --state.
+// The method offered returns the possible values of --state.
 func (f *filter) offered() (all []string) {
 	for _, s := range admin.States() {
 		if len(f.stored(s)) > 0 {
@@ -37,7 +37,8 @@ func (f *filter) offered() (all []string) {
 	return append(all, anyState)
 }
 
-// stored returns the states of rows that belong to the printed state s and that the command can change.
+// The method stored returns the states of rows that belong to the printed state s and that the command can
+// change.
 func (f *filter) stored(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
@@ -64,7 +65,7 @@ func filterFlags() []string {
 	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
 }
 
-// rows returns the row filter for the given flags. The flag --group is not part of the row filter.
+// The method rows returns the row filter for the given flags. The flag --group is not part of the row filter.
 func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {

@@ -32,7 +32,8 @@ func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *co
 	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
 }
 
-// chosen returns the stream filter for the given flags. An empty --source chooses streams without a source.
+// The method chosen returns the stream filter for the given flags. An empty --source chooses streams without
+// a source.
 func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
 	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
 	if cmd.Flags().Changed("source") {

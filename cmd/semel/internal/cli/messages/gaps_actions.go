@@ -204,7 +204,7 @@ func missing(d operate.StreamDetail) string {
 	return strings.Join(ranges, ", ")
 }
 
-// passed returns the numbers of the skipped rows as text.
+// The function passed returns the numbers of the skipped rows as text.
 func passed(d operate.Skipped) string {
 	var numbers []string
 	for _, n := range d.Passed {

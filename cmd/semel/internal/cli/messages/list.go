@@ -120,7 +120,7 @@ func severalStates(stored []store.RowState) bool {
 }
 
 // listedStore returns the value of --store in a command that is suggested for a listed row: the name of the
-// only store, or the word STORE, which refers to the column STORE of the list.
+// only store, or the word STORE, which stands for a value of the column STORE.
 func listedStore(a *assembly.Assembly) string {
 	if len(a.Stores) > 1 {
 		return "STORE"

@@ -123,8 +123,8 @@ type retry struct {
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   store.RowFilter
-	// fromTopic is the dead-letter topic; nil for a retry of rows. plan has the latest predictions for the
-	// topic's dead letters.
+	// fromTopic is the dead-letter topic; nil for a retry of rows. The field plan has the latest predictions for
+	// the topic's dead letters.
 	fromTopic *topicOf
 	plan      *operate.TopicPlan
 }
@@ -236,7 +236,7 @@ func (d *retry) progress(all []operate.Letter) interface {
 	return running.NewLines(d.Err, len(all), time.Now)
 }
 
-// ended returns the number of messages with a known result.
+// The function ended returns the number of messages with a known result.
 func ended(all []operate.Letter) (n int) {
 	for _, l := range all {
 		if l.Happened != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// retried is the JSON output of the commands retry and send.
+// The type retried is the JSON output of the commands retry and send.
 type retried struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
@@ -110,8 +110,8 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// predicted returns the printed text for a predicted result. Whether a handler will succeed cannot be
-// predicted.
+// The function predicted returns the printed text for a predicted result. Whether a handler will succeed
+// cannot be predicted.
 func predicted(f operate.Fate) string {
 	if f == operate.FateApplied {
 		return "applied if the handler succeeds"

@@ -26,7 +26,7 @@ type topicOf struct {
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// told means that the user has seen a remark about dead letters of other consumers in the topic.
+	// The field told means that the user has seen a remark about dead letters of other consumers in the topic.
 	told bool
 }
 

@@ -21,7 +21,7 @@ func shareFlags(cmd *cobra.Command) {
 	}
 }
 
-// shared reports whether a command's help shows only the name of the flag.
+// The function shared reports whether a command's help shows only the name of the flag.
 func shared(cmd *cobra.Command, flag string) bool {
 	switch list := cmd.Flags().Lookup("limit") != nil; {
 	case flag == "config":

@@ -33,8 +33,8 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime + "Z")
 }
 
-// Age formats the time between from and to in its largest unit, rounded down, such as "12m". Age returns a
-// dash if one of the times is zero, and "0s" if to is before from.
+// Age formats the time between the parameters from and to in its largest unit, rounded down, such as "12m".
+// Age returns a dash if one of the times is zero, and "0s" if the parameter to is before the parameter from.
 func Age(from, to time.Time) string {
 	const day = 24 * time.Hour
 	switch d := max(0, to.Sub(from)); {

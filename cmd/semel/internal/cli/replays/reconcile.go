@@ -78,7 +78,7 @@ a group. The command changes nothing.`,
 	return c.WithConfig(c.ForConsumer(cmd))
 }
 
-// fits returns a usage error if the flags contradict each other.
+// The method fits returns a usage error if the flags contradict each other.
 func (r *reconciling) fits(c *command.CLI) (err error) {
 	given := 0
 	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
@@ -181,18 +181,18 @@ func (f *findings) kinds() []string {
 		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
 }
 
-// found returns the number of findings of each kind, as text.
+// The method found returns the number of findings of each kind, as text.
 func (f *findings) found() string {
 	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
 }
 
-// tallied is a number and the name of the counted things.
+// The type tallied is a number and the name of the counted things.
 type tallied struct {
 	n    int64
 	what string
 }
 
-// some returns one text for each number that is not 0.
+// The function "some" returns one text for each number that is not 0.
 func some(all []tallied) (texts []string) {
 	for _, one := range all {
 		if one.n > 0 {

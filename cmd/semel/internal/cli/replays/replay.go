@@ -91,8 +91,8 @@ and its progress: continue with --resume after a kill.`,
 	return replayFlags(c, cmd, r)
 }
 
-// checkStart checks the flags that startFlags adds. list is the command that lists replays; errors mention
-// the command.
+// checkStart checks the flags that startFlags adds. The parameter list is the command that lists replays;
+// errors mention this command.
 func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
 	if cmd.Flags().Changed("resume") && r.resume < 1 {
 		return command.UsageError("--resume %d is no number of a replay; %s shows them", r.resume, list)
@@ -157,8 +157,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permitted returns the policy and the consumer in --consumer. If the function refuses returns a fault,
-// permitted returns the fault as an error.
+// The function permitted returns the policy and the consumer in --consumer. If the function refuses returns a
+// fault, permitted returns the fault as an error.
 func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {

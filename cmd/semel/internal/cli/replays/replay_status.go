@@ -40,7 +40,7 @@ type ReplayView struct {
 	Progress   admin.ReplayProgress `json:"progress"`
 }
 
-// ViewOfReplay returns the view of a recorded replay. store is the name of the store.
+// ViewOfReplay returns the view of a recorded replay. The parameter store is the name of the store.
 func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 	effects := effectsWord(r.Effects)
 	return ReplayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,

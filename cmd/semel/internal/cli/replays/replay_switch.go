@@ -146,7 +146,7 @@ func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assemb
 	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
-// switched is the JSON output of a switch.
+// The type switched is the JSON output of a switch.
 type switched struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
@@ -248,7 +248,7 @@ continues. Rows of your own tables stay: delete them yourself.`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
-// dropped is the JSON output of `rebuild drop`.
+// The type dropped is the JSON output of `rebuild drop`.
 type dropped struct {
 	Number     int64  `json:"number"`
 	Consumer   string `json:"consumer"`

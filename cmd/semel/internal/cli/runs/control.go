@@ -134,7 +134,7 @@ func withControlStore(c *command.CLI, cmd *cobra.Command, store *string) *cobra.
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-// controlled is a consumer together with its store.
+// The type controlled is a consumer together with its store.
 type controlled struct {
 	store *assembly.Store
 	name  string
@@ -244,7 +244,7 @@ func wishLine(w operate.Wish, d operate.Controlled) string {
 	return line + wished(w)
 }
 
-// unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
+// The function unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
 func unchanged(w operate.Wish) string {
 	if w.Verb == operate.Limit {
 		return "has no limit"
@@ -252,7 +252,7 @@ func unchanged(w operate.Wish) string {
 	return "is not paused"
 }
 
-// wished returns the text for the new state of a consumer after the command.
+// The function wished returns the text for the new state of a consumer after the command.
 func wished(w operate.Wish) string {
 	switch {
 	case w.Verb == operate.Pause:

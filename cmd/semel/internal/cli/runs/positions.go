@@ -19,7 +19,7 @@ func positionsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("positions", "Compare and reset positions after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
 }
 
-// grouped is a consumer with a consumer group, together with the positions of its partitions.
+// The type grouped is a consumer with a consumer group, together with the positions of its partitions.
 type grouped struct {
 	consumer   *policy.Consumer
 	recovery   *kafka.Recovery

@@ -185,8 +185,8 @@ func (r *recorders) check() error {
 	return nil
 }
 
-// of returns a function that returns the recorder of a consumer. of returns nil if the policy disables
-// recordings.
+// The method "of" returns a function that returns the recorder of a consumer. The method returns nil if the
+// policy disables recordings.
 func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
@@ -212,8 +212,8 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// write writes a recording of each consumer and returns the file names. why is the reason, which the
-// recordings contain.
+// write writes a recording of each consumer and returns the file names. The parameter why is the reason,
+// which the recordings contain.
 func (r *recorders) write(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded
@@ -260,7 +260,7 @@ func (r *recorders) logWritten(file string, err error) {
 	r.log.Warn("a recording is written", "file", file)
 }
 
-// signalled writes the recordings after a signal and logs the file names.
+// The method signalled writes the recordings after a signal and logs the file names.
 func (r *recorders) signalled() {
 	files, err := r.write("a signal asked for it")
 	for _, file := range files {

@@ -129,8 +129,8 @@ func (w *watching) saysNotRunning(l *topLook, v topView) bool {
 	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil
 }
 
-// stored returns the problems that the store has recorded: parked and dead-lettered messages by consumer,
-// state and reason, and gaps by consumer.
+// The method stored returns the problems that the store has recorded: parked and dead-lettered messages by
+// consumer, state and reason, and gaps by consumer.
 func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
@@ -157,8 +157,8 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	return needs, nil
 }
 
-// merged adds n to needs. If an earlier need has the same store and the same next command, merged combines
-// both.
+// The function merged adds n to needs. If an earlier need has the same store and the same next command,
+// merged combines both.
 func merged(needs []need, n need) []need {
 	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {

@@ -14,9 +14,9 @@ import (
 // consumer looks for due messages more often.
 const unclaimedFor = time.Minute
 
-// unclaimed returns the consumers of a store whose messages are due while no process works on any message of
-// the consumer. Paused consumers, and consumers that a process reports, are left out, because status reports
-// the problems of these consumers separately.
+// The method unclaimed returns the consumers of a store whose messages are due while no process works on any
+// message of the consumer. Paused consumers, and consumers that a process reports, are left out, because
+// status reports the problems of these consumers separately.
 func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store) ([]need, error) {
 	now, err := s.Clock(ctx)
 	if err != nil {

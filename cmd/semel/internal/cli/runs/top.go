@@ -103,7 +103,7 @@ type watching struct {
 // errNoStore is the error of `semel top --once` if no store was readable.
 var errNoStore = errors.New("no store could be read")
 
-// once prints the state of the consumers once.
+// The method "once" prints the state of the consumers once.
 func (w *watching) once(ctx context.Context) error {
 	l := w.look(ctx)
 	var err error
@@ -123,7 +123,7 @@ func (w *watching) once(ctx context.Context) error {
 	return command.Failed(err)
 }
 
-// live shows the consumers at intervals until the user presses q or ctx ends.
+// The method live shows the consumers at intervals until the user presses q or ctx ends.
 func (w *watching) live(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.Raw)
 	if err != nil {

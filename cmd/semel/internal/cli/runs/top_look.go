@@ -80,7 +80,7 @@ type topLook struct {
 	noRun      string
 }
 
-// seen has the number of effects at the previous look. Rates are computed from the difference.
+// The type seen has the number of effects at the previous look. Rates are computed from the difference.
 type seen struct {
 	at      time.Time
 	effects map[string]float64
@@ -217,7 +217,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	return nil
 }
 
-// ready sets the state and the last error from the health that the process reports.
+// The method ready sets the state and the last error from the health that the process reports.
 func (v *topView) ready(h metrics.ConsumerHealth) {
 	v.LastError, v.runs = h.LastError, true
 	reason := operate.WithoutConsumer(v.Consumer, h.Reason)
@@ -274,8 +274,8 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// orders has the sort orders of the table. Every sort order, except the order by name, shows the consumer
-// with the most problems first.
+// The variable orders has the sort orders of the table. Every sort order, except the order by name, shows the
+// consumer with the most problems first.
 var orders = []struct {
 	name    string
 	compare func(a, b topView) int

@@ -273,7 +273,7 @@ func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 	})
 }
 
-// endless is a closer whose Close does not return until the test allows it.
+// The type endless is a closer whose Close does not return until the test allows it.
 type endless struct{ until chan struct{} }
 
 func (e endless) Close() error {

@@ -255,8 +255,8 @@ func printGrants(c *command.CLI, views []grantsView) error {
 	return nil
 }
 
-// checked returns the error of a schema check with an exit code: 4 if tables do not fit this release, because
-// the command looks for such tables, and 1 for other errors.
+// The function checked returns the error of a schema check with an exit code: 4 if tables do not fit this
+// release, because the command looks for such tables, and 1 for other errors.
 func checked(err error) error {
 	if errors.Is(err, semel.ErrSchema) {
 		return command.Found(err)

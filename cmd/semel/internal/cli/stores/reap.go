@@ -73,7 +73,7 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// kept calls the function do for each recorded retention, and returns the number of retentions.
+// The function kept calls the function do for each recorded retention, and returns the number of retentions.
 func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)

@@ -19,14 +19,14 @@ type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
-	// refused has the paths of faults that reject the policy. refusedBelow has all paths above a refused
-	// path. The maps keep the rules, which look up many paths, from taking quadratic time.
+	// The field refused has the paths of faults that reject the policy. The field refusedBelow has all paths
+	// above a refused path. The maps keep the rules, which look up many paths, from taking quadratic time.
 	refused, refusedBelow map[string]bool
 	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
-	// meant has the paths of known keys that the user probably misspelled.
+	// The field meant has the paths of known keys that the user probably misspelled.
 	meant map[string]bool
-	// expanded has the texts with expanded environment variables, by path.
+	// The field expanded has the texts with expanded environment variables, by path.
 	expanded map[string]expansion
 }
 
@@ -198,7 +198,7 @@ func badText(data []byte) (Position, string) {
 // knownTags are the YAML tags that a policy may use.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// tags reports unknown YAML tags. The parser would otherwise ignore the tag and read the value.
+// The method tags reports unknown YAML tags. The parser would otherwise ignore the tag and read the value.
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")

@@ -67,7 +67,7 @@ func (d *Decoder) FaultKey(e entry, reason, remedy string) {
 }
 
 // UnknownKey reports an unknown key. UnknownKey returns the known key that is most similar, or "" if no key
-// is similar. keys describe the keys of the object.
+// is similar. The parameter keys describes the keys of the object.
 func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
 	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
 	if cut := cutOff(p, e); cut != "" {
@@ -100,7 +100,7 @@ func cutOff(p Place, e entry) string {
 	return ""
 }
 
-// empty reports whether a key has no value.
+// The function empty reports whether a key has no value.
 func empty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }

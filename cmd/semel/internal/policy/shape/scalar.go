@@ -139,7 +139,7 @@ func (c Choice[V]) Read(d *Decoder, p Place) (V, bool) {
 	return none, false
 }
 
-// meant returns the words that an error may suggest. Rejected words are left out.
+// The method meant returns the words that an error may suggest. Rejected words are left out.
 func (c Choice[V]) meant() []string {
 	var some []string
 	for _, o := range c.Options {

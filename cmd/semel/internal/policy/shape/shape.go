@@ -17,7 +17,7 @@ type Shape[V any] interface {
 	described
 }
 
-// described is the descriptive part of a shape.
+// The type described is the descriptive part of a shape.
 type described interface {
 	// Schema returns the JSON Schema of the value.
 	Schema() Schema
