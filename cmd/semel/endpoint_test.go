@@ -57,8 +57,8 @@ func (e *endpoint) seen() []called {
 
 // The script command "answers" starts an endpoint and sets ENDPOINT to its URL. The request's body lists the
 // responses: {"answers": ["503 7", "302", 204]} has the statuses for successive calls of the message. A
-// number after the status is the value of Retry-After. The last response is repeated. The script command
-// "calls" checks the calls.
+// number after the status is the value of Retry-After. When the list is at its end, the endpoint repeats the
+// last response. The script command "calls" checks the calls to the endpoint.
 func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
 		var b struct{ Answers []any }
@@ -82,7 +82,7 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints maps scripts to their endpoints. Scripts run concurrently.
+// endpoints maps scripts to their endpoints. The map is concurrent, because scripts run concurrently.
 var endpoints sync.Map
 
 // The script command "calls TEXT" compares the calls so far with TEXT. Each call is "id attempt"; calls are

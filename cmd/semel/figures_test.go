@@ -34,9 +34,9 @@ var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplica
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
 // BenchmarkFiguresOfARun measures nothing. The benchmark records metrics of a consumer for the picture in
-// docs/reference/metrics.md. The run takes 75 seconds, and 100 payments per second arrive. From second 15 to
-// 30, each payment arrives twice. From second 30 to 45, some payments cannot be booked. From second 50 to
-// 60, another session holds the write lock of the database.
+// docs/reference/metrics.md. The recorded run takes 75 seconds, and 100 payments per second arrive. From
+// second 15 to 30, each payment arrives twice. From second 30 to 45, some payments cannot be booked. From
+// second 50 to 60, another session holds the write lock of the database.
 //
 //	go test ./cmd/semel -run '^$' -bench FiguresOfARun -benchtime 1x -figures FILE
 func BenchmarkFiguresOfARun(b *testing.B) {
@@ -101,7 +101,7 @@ func feed(b *testing.B, n int) {
 	}
 }
 
-// occupy takes the write lock of the database. The caller must call release.
+// occupy takes the write lock of the database. The caller must call the returned function release.
 func occupy(b *testing.B) (release func()) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(".", "shop.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {

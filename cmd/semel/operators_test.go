@@ -54,7 +54,7 @@ func stopFollowing(t *testing.T, folder string) {
 	edit(t, filepath.Join(folder, "semel.yaml"), "follow: true", "follow: false")
 }
 
-// edit replaces old in a file. The file must contain old.
+// edit replaces old in a file. The file must contain the text old.
 func edit(t *testing.T, path, old, with string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

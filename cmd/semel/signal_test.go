@@ -149,8 +149,9 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// awaitWriter waits until another process keeps a write transaction open. That transaction belongs to a
-// running handler. Short write transactions, for instance when tables are created, do not count.
+// awaitWriter waits until another process keeps a write transaction open. The transaction that awaitWriter
+// waits for belongs to a running handler. Short write transactions, for instance when tables are created, do
+// not count.
 func awaitWriter(t *testing.T, folder string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=busy_timeout(2000)")

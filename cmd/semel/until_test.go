@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The constant longest is the timeout for reactions of other processes. Only a failing test reaches the
-// timeout. One minute is too short when many tests run at the same time.
+// The constant longest is the timeout for reactions of other processes. Only a failing test waits that long.
+// A timeout of one minute is too short when many tests run at the same time.
 const longest = 5 * time.Minute
 
 // eventually waits until ok returns true. The function ok may start a process, so eventually pauses between

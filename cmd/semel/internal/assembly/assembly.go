@@ -257,8 +257,8 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
-// Reader creates the named consumer with another source. The consumer processes that source to the end, and
-// parks messages that would otherwise go to the dead-letter topic.
+// Reader creates the named consumer with another source. The consumer processes the other source to the end,
+// and parks messages that would otherwise go to the dead-letter topic.
 func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
@@ -268,8 +268,8 @@ func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (
 	return a.consumer(ctx, &c, src)
 }
 
-// Worker creates the named consumer without a source. The consumer can only process rows of its inbox. The
-// name may contain a generation; see admin.GenerationName.
+// Worker creates the named consumer without a source. Without a source, the consumer can only process rows of
+// its inbox. The name of the consumer may contain a generation; see admin.GenerationName.
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
 	return a.inGeneration(ctx, name, nil)
 }

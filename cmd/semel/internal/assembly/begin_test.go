@@ -13,7 +13,7 @@ import (
 )
 
 // sealedElsewhere is a new database. During the first attempts to seal (to extend the audit chain), another
-// process holds the lock. The field looks is the number of these attempts.
+// process holds the lock. The field looks is the number of attempts that find the lock taken.
 type sealedElsewhere struct {
 	tables
 	database

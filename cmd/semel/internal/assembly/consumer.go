@@ -16,18 +16,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Consumer is a consumer of the policy. The type hides the transaction type of the store.
+// Consumer is a consumer of the policy. The type Consumer hides the transaction type of the store.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	Unfinished() []semel.Unfinished
-	// Ready reports whether all parts of the consumer work. If Ready returns false, the text is the reason.
+	// Ready reports whether all parts of the consumer work. If Ready returns false, the returned text is the
+	// reason.
 	Ready() (bool, string)
-	// Alive returns false if the consumer makes no progress and is not paused by an operator. The text is
-	// the reason.
+	// Alive returns false, with a text about the reason, if the consumer makes no progress and is not paused by
+	// an operator.
 	Alive() (bool, string)
-	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
-	// zero.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, the result
+	// since is zero.
 	StoreDown() (since time.Time, why string)
 	// Load returns how many messages and bytes the consumer has in memory.
 	Load() measure.Load
@@ -184,9 +185,9 @@ func (r *underWay) anyOf(names []string) bool {
 	return false
 }
 
-// mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The function
-// returns false while a consumer in this process can still write intents for the sender. mayEnd returns nil
-// if no consumer writes intents for the sender c.
+// mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The returned
+// function reports false while a consumer in this process can still write intents for the sender. mayEnd
+// returns nil if no consumer writes intents for the sender c.
 func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	writers := writersTo(a.policy, c)
 	if writers == nil {

@@ -71,8 +71,8 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 	return consumer.ByType(byType)
 }
 
-// handlers compiles the consumer's statements. The database prepares each statement, which finds further
-// faults.
+// handlers compiles the consumer's statements. The method also lets the database prepare each statement,
+// which finds further faults.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
@@ -145,7 +145,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 // caller is a handler that calls another system.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// endpoint creates the handler that calls an HTTP endpoint. No connection is opened yet.
+// endpoint creates the handler that calls an HTTP endpoint. The method opens no connection yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"

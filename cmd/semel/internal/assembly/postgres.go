@@ -68,8 +68,8 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	return d.plain, d, nil
 }
 
-// poolConfig parses the connection string. Errors contain no part of the connection string, because even the
-// port could be part of a password.
+// poolConfig parses the connection string. The errors of poolConfig contain no part of the connection string,
+// because even the port could be part of a password.
 func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(text)
 	given, parseErr := url.Parse(text)
@@ -216,8 +216,9 @@ func adopted(c *policy.Consumer) sqlstore.Adopted {
 	}
 }
 
-// connectionStrings returns the connection strings of the store: the URL and the URL for notifications. The
-// contents of the files that the policy names are inserted. Errors do not contain the contents of the files.
+// connectionStrings returns the connection strings of the store: the URL and the URL for notifications.
+// connectionStrings inserts the contents of the files that the policy names. Errors do not contain the
+// contents of the files.
 func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	to, listen = p.URL, p.Listen
 	if p.URLFile != "" {
@@ -255,8 +256,8 @@ func withPassword(text, password string) (string, error) {
 	return u.String(), nil
 }
 
-// rereadPassword makes the pool read the password file for each new connection. If the file cannot be read,
-// the connection fails.
+// rereadPassword makes the pool read the password file for each new connection. If the password file cannot
+// be read, the connection fails.
 func rereadPassword(config *pgxpool.Config, password secret) {
 	before := config.BeforeConnect
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {

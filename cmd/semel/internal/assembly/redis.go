@@ -20,8 +20,8 @@ type keyStore struct {
 	keys   *redisstore.Store
 }
 
-// The method keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable,
-// the consumer waits during its run.
+// The method keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable at
+// the start, the consumer waits for Redis during its run.
 func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {

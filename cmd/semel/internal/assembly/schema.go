@@ -80,8 +80,8 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// warnOfRights logs which privileges on Semel's tables the database role lacks. Errors are ignored here,
-// because the run reports them.
+// warnOfRights logs which privileges on Semel's tables the database role lacks. warnOfRights ignores errors
+// of the database, because the run reports these errors.
 func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	lacking, _ := s.tables.LackingRights(ctx)
 	for _, warning := range lacking {
@@ -121,9 +121,10 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	return s.Failed(err)
 }
 
-// Up applies the missing migrations, then runs the user's setup file if it has not run before. The changes
-// are recorded with who and why. If Up creates the table of seals (the lines of the audit chain) and the
-// parameter key is set, Up also starts the audit chain. Otherwise only an operator starts an audit chain.
+// Up applies the missing migrations, then runs the user's setup file if it has not run before. The audit
+// trail records the changes with the parameters who and why. If Up creates the table of seals (the lines of
+// the audit chain) and the parameter key is set, Up also starts the audit chain. In all other cases, only an
+// operator starts an audit chain.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
@@ -200,9 +201,9 @@ func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, err
 	return sum, s.Failed(err)
 }
 
-// Status returns the migrations of a store. The store need not exist. If migrations are missing or the
-// tables do not fit, the error wraps semel.ErrSchema, and Status still returns the migrations that it could
-// read.
+// Status returns the migrations of a store. Status also accepts a store that does not exist. If migrations
+// are missing or the tables do not fit, the error wraps semel.ErrSchema, and Status still returns the
+// migrations that it could read.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)
 	if err != nil {
@@ -224,7 +225,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 	return openStore(p, opening{connections: 1})
 }
 
-// Print writes the SQL of a store's migrations. No database is needed.
+// Print writes the SQL of a store's migrations. Print needs no database.
 func Print(w io.Writer, p *policy.Store) error {
 	s, err := openNothing(p)
 	if err != nil {

@@ -130,7 +130,7 @@ func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.A
 }
 
 // Letters calls the function each for every record of a dead-letter topic, up to the current end of the
-// topic. The topic is in the cluster of the consumer's source.
+// topic. The dead-letter topic is in the cluster of the consumer's source.
 func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {

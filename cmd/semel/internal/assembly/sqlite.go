@@ -45,8 +45,8 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 }
 
 // createFile creates an empty file, which SQLite accepts as an empty database. An existing file is not
-// changed. Other users cannot read the file, because the database will contain payloads. SQLite gives its
-// journal files the permissions of the database file.
+// changed. Other users of the machine cannot read the new file, because the database will contain payloads.
+// SQLite gives its journal files the permissions of the database file.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -122,7 +122,7 @@ func journal(p *policy.SQLite, create bool) string {
 }
 
 // openNothing opens a store without its database. For SQLite, openNothing uses an empty database in memory,
-// because opening the file would create it.
+// because opening the file would create the file.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})

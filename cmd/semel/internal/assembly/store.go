@@ -176,8 +176,8 @@ func (s *Store) Streams() admin.Streams {
 	return streams
 }
 
-// closeWithin is the maximum time for closing a store. If closing takes longer, no data is lost: committed
-// transactions stay, and the server rolls back all other transactions.
+// closeWithin is the maximum time for closing a store. If closing a store takes longer, no data is lost:
+// committed transactions stay, and the server rolls back all other transactions.
 const closeWithin = 5 * time.Second
 
 func (s *Store) closeWithin(most time.Duration) error {
@@ -219,8 +219,8 @@ var errNoDatabase = errors.New("there is no database")
 const preparesNames = "semel: prepares named statements"
 
 // withoutNames makes a pool stop using named prepared statements if the pool connects through a pooler such
-// as PgBouncer. In transaction mode, a pooler can run each transaction on another server connection. That
-// connection may lack the named statement, or have another statement with the same name.
+// as PgBouncer. In transaction mode, a pooler can run each transaction on another server connection. The
+// other server connection may lack the named statement, or have another statement with the same name.
 //
 // The pool checks each new connection, because an operator may add a pooler during a run. The check compares
 // process ids: behind a pooler, the id that the client received differs from the id of the server process.

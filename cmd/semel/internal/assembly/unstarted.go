@@ -41,8 +41,8 @@ func (a *Assembly) without(store string, err error) bool {
 	return true
 }
 
-// The method spares reports whether the run may continue without a store. All consumers of the store must
-// have on_failure: continue.
+// The method spares reports whether the run may continue without a store. The run may continue without a
+// store if all consumers of the store have on_failure: continue.
 func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
@@ -56,8 +56,8 @@ func (a *Assembly) spares(store string) bool {
 }
 
 // spareUnanswering waits up to 15 seconds for each store that the run may do without, and then continues
-// without the store. Otherwise a server that accepts connections but never responds would stop the consumers
-// of other stores from starting.
+// without the store. Without this limit, a server that accepts connections but never responds would stop the
+// consumers of other stores from starting.
 func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	for _, s := range a.Stores {
 		if len(a.Stores) == 1 || !a.spares(s.Name()) {

@@ -290,7 +290,8 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 	})
 }
 
-// marking changes the strategy to marker. The store then has markers but no rows of applied messages.
+// marking changes the strategy to marker. With strategy marker, the store has markers but no rows of applied
+// messages.
 var marking = []string{"strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
 
 // leasing is a policy whose claims are leased keys in Redis.

@@ -26,8 +26,8 @@ type Deep struct {
 	// From is the row number after which the comparison started. To is the number of the last compared row.
 	// The next comparison continues after To.
 	From, To int64
-	// Rows is the number of compared rows. Intents is the number of compared rows that are intents. These rows
-	// were also compared with the markers of the messages that caused them.
+	// Rows is the number of compared rows. Intents is the number of compared rows that are intents. Intents were
+	// also compared with the markers of the messages that caused the intents.
 	Rows, Intents int64
 	Denied        []sqlstore.Mismatch
 	// Rest is why rows after To were not compared; empty if all rows were compared.
@@ -39,8 +39,9 @@ type Deep struct {
 type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
 // compareRows compares all rows after from, one slice per statement. A row, its marker and its stream are
-// written in one transaction, so a single statement reads row, marker and stream in the same state. No longer
-// snapshot is needed. If a slice fails or ctx ends, the result covers the earlier slices.
+// written in one transaction, so a single statement reads row, marker and stream in the same state.
+// compareRows therefore needs no snapshot that spans several statements. If a slice fails or ctx ends, the
+// result covers the earlier slices.
 func compareRows(ctx context.Context, from int64, within time.Duration, of denials) *Deep {
 	d := &Deep{From: from, To: from}
 	for d.Rest == "" {

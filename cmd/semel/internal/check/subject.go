@@ -77,7 +77,7 @@ const (
 	NotApplicable Result = "not_applicable"
 )
 
-// Answer is the answer to a question. With CannotKnow, Evidence says why.
+// Answer is the answer to a question. If the result is CannotKnow, Evidence is the reason.
 type Answer struct {
 	Result   Result
 	Evidence string
@@ -144,8 +144,8 @@ func a(k policy.EffectKind) string {
 	return "a " + string(k)
 }
 
-// repeatable reports whether an effect of this kind may happen twice. The second effect only writes the same
-// state again.
+// repeatable reports whether an effect of this kind may happen twice. An effect may happen twice if the
+// second effect only writes the same state again.
 func repeatable(k policy.EffectKind) bool {
 	return k == policy.Projection || k == policy.Cache || k == policy.AuditCopy
 }

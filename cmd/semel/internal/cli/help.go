@@ -43,12 +43,12 @@ func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// mostLines is the height of a common terminal. Help texts fit this height.
+// mostLines is the height of a common terminal. Help texts have at most mostLines lines.
 const mostLines = 24
 
 // help returns the help text of a command. The text has as many paragraphs of the description as fit a
-// terminal, but at least the first. Usage, examples and flags follow. The reference has the complete
-// description.
+// terminal, but at least the first. Usage, examples and flags follow the description. The reference has the
+// complete description.
 func help(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return rootHelp(cmd)

@@ -71,7 +71,8 @@ func (b *broker) back(positions []int) {
 	slices.Sort(b.waiting)
 }
 
-// died records that the consumer's process died at the planned crash. The crash does not happen again.
+// died records that the consumer's process died at the planned crash. The planned crash does not happen
+// again.
 func (b *broker) died(crash int) {
 	b.crashed++
 	delete(b.crashes, crash)

@@ -21,8 +21,8 @@ type delivery struct {
 	Crash Point `json:"crash,omitempty"`
 }
 
-// request is a message from the consumer to the broker. Exactly one field is set. The broker replies only to
-// a fetch.
+// request is a message from the consumer to the broker. Exactly one field of a request is set. The broker
+// replies only to a fetch.
 type request struct {
 	Fetch  int   `json:"fetch,omitempty"`
 	Cancel bool  `json:"cancel,omitempty"`
@@ -42,8 +42,8 @@ type reply struct {
 // client is a consumer's connection to the broker. At planned crashes, client kills the process.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
-	// The field lost ends the consumer if the broker closes the connection. Otherwise the process would continue
-	// after its parent process was killed.
+	// The field lost ends the consumer if the broker closes the connection. Without lost, the consumer's process
+	// would continue after its parent process was killed.
 	lost context.CancelCauseFunc
 
 	mutex    sync.Mutex    // held during a request and during a crash

@@ -17,7 +17,7 @@ import (
 
 // Options configure a demo.
 type Options struct {
-	// Seed determines the deliveries and the crashes. The same seed gives the same demo.
+	// Seed determines the deliveries and the crashes. Two demos with the same seed are equal.
 	Seed uint64
 	// Folder is the folder for the databases. Folder must not contain databases of an earlier demo.
 	Folder string
@@ -31,8 +31,8 @@ type Options struct {
 // limit is the timeout of a demo. A demo normally takes seconds.
 const limit = 2 * time.Minute
 
-// Run runs the consumers in parallel and reads the report from their databases. An error means that the demo
-// did not complete. To check that the report has the expected results, call Report.Check.
+// Run runs the consumers in parallel and reads the report from their databases. An error of Run means that
+// the demo did not complete. Run does not check the results in the report; Report.Check does.
 func Run(ctx context.Context, o Options) (Report, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demonstration did not end in %v", limit))
 	defer stop()

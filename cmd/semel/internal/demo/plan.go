@@ -84,8 +84,8 @@ func newDeliveries(random *rand.Rand) []payment {
 	return deliveries
 }
 
-// newCrashes distributes the crashes evenly over payments that the producer sent once. A copy from the
-// producer would hide the effect of a crash.
+// newCrashes distributes the crashes evenly over payments that the producer sent once. A copy that the
+// producer sends would hide the effect of a crash.
 func newCrashes(random *rand.Rand, deliveries []payment) []Crash {
 	times := map[payment]int{}
 	for _, p := range deliveries {

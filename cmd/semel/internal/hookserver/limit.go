@@ -111,7 +111,8 @@ func (l *limited) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// cut closes a connection immediately. A regular end of TLS would send data first and could block.
+// cut closes a connection immediately. A regular end of a TLS connection would send data first and could
+// block.
 func cut(c net.Conn) {
 	if t, is := c.(*tls.Conn); is {
 		c = t.NetConn()
@@ -163,7 +164,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// load reads the files if they changed since the last read. The caller must hold mutex.
+// load reads the files if they changed since the last read. The caller of load must hold mutex.
 func (c *certificate) load() error {
 	changed, err := c.times()
 	if err != nil || c.loaded != nil && changed == c.tried {

@@ -73,7 +73,7 @@ func read(response *http.Response) (answer, error) {
 }
 
 // The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. The
-// additional byte shows that the response is too long.
+// byte after the first mostProblem bytes shows that the response is too long.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -116,8 +116,8 @@ func (h *Handler) judge(a answer, now time.Time) error {
 }
 
 // The function refuses reports whether the status guarantees that the server did not carry out the call. The
-// function is used for calls without an idempotency key that must not be repeated otherwise. Calls with a key
-// are simply repeated, which is harmless.
+// function is used for calls without an idempotency key that must not be repeated otherwise. A call with an
+// idempotency key is simply repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
@@ -178,7 +178,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// digits parses a number of seconds. A wait of more than a year becomes a year.
+// digits parses a number of seconds. A wait of more than a year is shortened to a year.
 func digits(text string) (time.Duration, bool) {
 	const most = 365 * 24 * time.Hour
 	var wait time.Duration

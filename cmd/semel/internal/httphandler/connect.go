@@ -21,8 +21,8 @@ const (
 	mostHeaders = 256 << 10
 )
 
-// newTransport returns a transport for HTTP/1.1. A connection then carries one call at a time, and every
-// byte on the connection belongs to that call. The transport uses no proxy and does not decompress
+// newTransport returns a transport for HTTP/1.1. With HTTP/1.1, a connection carries one call at a time, and
+// every byte on the connection belongs to that call. The transport uses no proxy and does not decompress
 // responses.
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
@@ -119,7 +119,7 @@ func (c *counted) Close() error {
 }
 
 // The method empty waits until the transport has read a response to the end and has checked for further
-// bytes. If the server has sent a second response, the transport then closes the connection. Without the
+// bytes. If the server has sent a second response, the transport then closes the connection. If empty did not
 // wait, the next request could take the second response as its own.
 func (c *counted) empty() {
 	c.changed.L.Lock()
@@ -144,9 +144,9 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // call observes the connections of one call. If a reused connection turns out to be closed, the transport
-// repeats a request with an idempotency key on another connection. The repetition is allowed if no byte was
-// sent before. Otherwise the repetition would be a second call that Semel does not count, so the other
-// connection rejects it.
+// repeats a request with an idempotency key on another connection. The transport may repeat the request if no
+// byte of the request was sent before. If a byte was sent, the repeated request would be a second call that
+// Semel does not count, so the other connection rejects the request.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64

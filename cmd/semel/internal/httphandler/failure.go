@@ -33,8 +33,8 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// The method "next" describes a further call after an unknown outcome. The text does not promise such a call,
-// because the message may have no further attempt.
+// The method "next" describes a further call after an unknown outcome. The text does not promise a further
+// call, because the message may have no further attempt.
 func (h *Handler) next() string {
 	switch {
 	case h.config.MayBeLost:

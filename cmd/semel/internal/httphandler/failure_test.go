@@ -136,8 +136,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	// On a busy machine, the transport sometimes opens another connection. The number of concurrent
-	// connections was checked above.
+	// On a busy machine, the transport sometimes opens another connection. The test has already checked the
+	// number of concurrent connections.
 	if n := e.connections.Load(); n > 20 {
 		t.Errorf("%d connections for 100 calls: they are not reused", n)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ours lists headers that Semel sets for every request, or that control the connection. A message that could
-// set such a header could split a request in two, or pretend to come from another client.
+// set one of the headers in ours could split a request in two, or pretend to come from another client.
 var ours = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 	"host", "content-length", "content-type", "content-encoding", "accept-encoding", "user-agent", "forwarded", "via",

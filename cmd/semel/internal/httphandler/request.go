@@ -72,7 +72,7 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 }
 
 // The function replayed adds headers about the replay of the message, and whether the replay may have
-// effects. The function adds nothing outside of a replay.
+// effects. If the message is not replayed, the function adds no headers.
 func replayed(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
@@ -161,8 +161,8 @@ func event(to http.Header, m *semel.Message) {
 	}
 }
 
-// contentType returns the content type of the message. If the message has none, contentType returns
-// application/json for a body in JSON, otherwise "".
+// contentType returns the content type of the message. If the message has no content type, contentType
+// returns application/json for a body in JSON, otherwise "".
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
 		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {

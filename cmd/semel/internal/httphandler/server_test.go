@@ -47,8 +47,8 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// handler returns a handler that calls the endpoint. The configuration is that of a policy, with the given
-// changes.
+// handler returns a handler that calls the endpoint. The configuration of the handler is that of a policy,
+// with the given changes.
 func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 	t.Helper()
 	return handlerOf(t, e.URL, changes...)

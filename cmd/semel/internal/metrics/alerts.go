@@ -108,8 +108,8 @@ func backlogAlerts() []alert {
 }
 
 // backlogBehindLowLag returns an expression that is true if more than 1,000 rows wait and their number grows.
-// The count of rows has a limit. If a count has reached the limit, growth is unknown, so more than 100
-// counted rows are enough.
+// The store counts rows only up to a limit. If a count has reached the limit, growth is unknown, so more than
+// 100 counted rows are enough.
 func backlogBehindLowLag() string {
 	const received = `semel_store_rows{state="RECEIVED"}`
 	rows := "max by (store, " + mine + ") (" + received + ")"

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is a consumer that runs or will run. No method waits.
+// Consumer is a consumer that runs or will run. No method of Consumer waits.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
@@ -19,8 +19,8 @@ type Consumer interface {
 	// result.
 	Ready() (bool, string)
 	Alive() (bool, string)
-	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
-	// zero.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, the result
+	// since is zero.
 	StoreDown() (since time.Time, why string)
 	// SourceKind returns the kind of the source.
 	SourceKind() string

@@ -13,8 +13,9 @@ import (
 const mostConnections = 256
 
 // connectionLimit limits the connections of a server. A new connection is always accepted, because it may be
-// a health probe. Beyond the limit, another connection is closed: the connection that has been idle for
-// longest or, if none is idle, the connection that has been active for longest.
+// a health probe. When the number of connections exceeds the limit, another connection is closed: the
+// connection that has been idle for longest or, if none is idle, the connection that has been active for
+// longest.
 type connectionLimit struct {
 	most int
 
@@ -42,7 +43,8 @@ func (c *connectionLimit) onState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// take records a connection's state. Beyond the limit, take returns the connection to close, otherwise nil.
+// take records a connection's state. If the number of connections exceeds the limit, take returns the
+// connection to close, otherwise nil.
 func (c *connectionLimit) take(conn net.Conn, state http.ConnState) net.Conn {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -31,7 +31,7 @@ type Store interface {
 var sampledStates = []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable,
 	store.StateBlocked, store.StateParked, store.StateDeadLettered}
 
-// Sampler reads a store at intervals and keeps the last values. Scrapes read these values, even while the
+// Sampler reads a store at intervals and keeps the last values. Scrapes read the last values, even while the
 // store does not respond.
 type Sampler struct {
 	store Store
@@ -180,8 +180,8 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	}
 }
 
-// reportOutcomes exports the estimated number of markers by outcome. The database estimates from a sample.
-// An outcome that the sample lacks is rare and is exported as 0. Without any estimate, reportOutcomes
+// reportOutcomes exports the estimated number of markers by outcome. The database estimates from a sample. An
+// outcome that the sample lacks is rare and is exported as 0. If the database has no estimate, reportOutcomes
 // exports nothing.
 func (s *Sampler) reportOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {

@@ -235,8 +235,8 @@ func (s *Server) Live() Health {
 	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
 }
 
-// alive returns the result of Consumer.Alive. If the store has been down for longer than most, alive returns
-// false. If most is 0, alive ignores outages.
+// alive returns the result of Consumer.Alive. If the store has been down for longer than the parameter most,
+// alive returns false. If the parameter most is 0, alive ignores outages.
 func alive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {
@@ -279,8 +279,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 
 // access reports whether a request may read metrics and reasons. Access needs the token or a client
 // certificate. If neither a token nor client certificates are configured, access needs a connection from this
-// machine whose Host header names this machine. Otherwise a web page could make a local browser send requests
-// with a foreign host name.
+// machine whose Host header names this machine. The Host header is checked because a web page could make a
+// local browser send requests with a foreign host name.
 func (s *Server) access(r *http.Request) bool {
 	if hasClientCertificate(r) {
 		return true
@@ -303,7 +303,7 @@ func local(hostPort string) bool {
 	return err == nil || host == "localhost"
 }
 
-// leastToken is the minimum length of a token in bytes. A shorter token could be guessed.
+// leastToken is the minimum length of a token in bytes. A token with fewer bytes could be guessed.
 const leastToken = 16
 
 // Token reads the token from a file. Errors do not contain the token.

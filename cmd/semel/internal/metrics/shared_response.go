@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// responseSharing lets requests that arrive during a scrape share the next response. Any number of
-// concurrent scrapes then costs no more than two scrapes, and uses one processor. A response that is already
-// being made is not shared, so a client never gets values that are older than its request.
+// responseSharing lets requests that arrive during a scrape share the next response. With responseSharing,
+// any number of concurrent scrapes costs no more than two scrapes, and uses one processor. A response that is
+// already being made is not shared, so a client never gets values that are older than its request.
 //
 // The option CoalesceGather of promhttp shares only the gathered values, although encoding costs as much as
 // gathering, and does not have the guarantee about old values. responseSharing also compresses responses,
@@ -36,8 +36,8 @@ func newResponseSharing(of http.Handler) *responseSharing {
 	return &responseSharing{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*shared{}}
 }
 
-// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. A client
-// with access could otherwise request more and more variants.
+// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a
+// maximum, a client with access could request more and more variants.
 const maxVariants = 16
 
 // variant has the parts of a request on which the response depends.

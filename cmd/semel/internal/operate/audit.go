@@ -90,12 +90,12 @@ type Verified struct {
 	Lines int64  `json:"lines"`
 	// Head is the end of the chain. Store Head outside the database, and pass Head to the next verification.
 	Head string `json:"head"`
-	// Unsealed is the number of commands that have no line in the chain yet. Oldest is the time of the oldest of
-	// these commands.
+	// Unsealed is the number of commands that have no line in the chain yet. Oldest is the time of the oldest
+	// command without a line.
 	Unsealed int64      `json:"unsealed"`
 	Oldest   *time.Time `json:"oldest_unsealed,omitempty"`
-	// Unchecked is the number of lines that were written with a key that the caller did not give. Only the links
-	// of these lines to their neighbours are checked.
+	// Unchecked is the number of lines that were written with a key that the caller did not give. Of the
+	// unchecked lines, only the links to the neighbouring lines are checked.
 	Unchecked int64 `json:"unchecked"`
 	// Findings are the first faults. Total is the number of all faults.
 	Findings []audit.Finding `json:"findings"`

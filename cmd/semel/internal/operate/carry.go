@@ -48,9 +48,9 @@ type choice struct {
 	state  store.RowState
 }
 
-// Chosen returns the numbers of the chosen rows before the first change. A change could otherwise alter which
-// rows the filter and the failure group choose. Chosen includes requested numbers without a row, so that the
-// command reports these numbers.
+// Chosen returns the numbers of the chosen rows before the first change. If Chosen read the numbers later, a
+// change could alter which rows the filter and the failure group choose. Chosen includes requested numbers
+// without a row, so that the command reports these numbers.
 func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	rows, err := b.choose(ctx, f, group)
 	numbers := make([]int64, len(rows))
@@ -129,7 +129,8 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// The type allowed is a row that the command may change. The store can still reject the change.
+// The type allowed is a row that the command may change. The store can still reject the change of an allowed
+// row.
 type allowed struct {
 	place int
 	row   store.StoredRow

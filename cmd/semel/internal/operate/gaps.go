@@ -28,7 +28,7 @@ type StreamFilter struct {
 	Gaps bool
 }
 
-// mostStreams is the maximum number of streams that are read. The limit bounds memory.
+// mostStreams is the maximum number of streams that are read. This maximum bounds memory.
 const mostStreams = 1_000_000
 
 // base64Prefix starts the printed form of a stream name that is not text.
@@ -44,7 +44,7 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 }
 
 // The function typed decodes a name that was typed with escapes or in base64. The function returns "" if the
-// name has neither form.
+// name has neither escapes nor base64.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {

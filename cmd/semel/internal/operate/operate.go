@@ -181,8 +181,8 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 }
 
 // The method allows returns an error if the row itself shows that the command must not change the row. The
-// store checks further conditions, such as other rows of the identity. Only the store has the exact time; a
-// dry run uses the local clock.
+// store checks conditions that the row does not show, such as other rows of the identity. Only the store has
+// the exact time; a dry run uses the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)

@@ -28,8 +28,8 @@ import (
 // replayOrder tells a child process to replay all dead letters of a database until the child dies.
 type replayOrder struct {
 	Path string
-	// Death is the crash point at which the child kills itself. The child first passes the point After
-	// times.
+	// Death is the crash point at which the child kills itself. The child process first passes the crash point
+	// After times.
 	Death ReplayPoint
 	After int
 	Lease time.Duration

@@ -29,8 +29,8 @@ const (
 	StandsOther Standing = "conflict"
 	// StandsUnknown means that the store has neither a row nor a marker for the identity.
 	StandsUnknown Standing = "unknown here"
-	// StandsNameless means that the record has no identity or no fingerprint. Whether the message was
-	// applied is then unknown.
+	// StandsNameless means that the record has no identity or no fingerprint. For a record without identity or
+	// fingerprint, it is unknown whether the message was applied.
 	StandsNameless Standing = "no identity"
 	// StandsForeign means that another consumer or another program wrote the record.
 	StandsForeign Standing = "foreign"
@@ -89,8 +89,8 @@ type Joiner struct {
 	Config consumer.Config
 }
 
-// Join matches a dead-letter record with its row and marker. A record without a match gets a status
-// that says so. Errors come from the store only.
+// Join matches a dead-letter record with its row and marker. A record without a match gets the status
+// StandsUnknown, StandsNameless, StandsForeign or StandsCut. An error of Join is an error of the store.
 func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error) {
 	m := from.Delivery.Message
 	l := TopicLetter{

@@ -16,7 +16,7 @@ import (
 // TopicPlan is the plan for replaying the dead letters of a topic.
 type TopicPlan struct {
 	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
-	// letters with a row. Both parts are ordered by age, oldest first.
+	// letters with a row. Each of these two parts is ordered by age, oldest first.
 	Letters []Letter
 	// The field unknown has the dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter
@@ -59,7 +59,8 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store
 	return p, nil
 }
 
-// copyOf describes a second dead letter of the same row. Only the first is replayed.
+// copyOf describes a second dead letter of the same row. If a row has two dead letters, only the first dead
+// letter is replayed.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
@@ -107,8 +108,8 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 	p.Letters = append(p.Letters, plan)
 }
 
-// Receive delivers the dead letters that have no row to the consumer, in a separate run. The messages keep
-// their identities. Receive sets the fates in Letters.
+// Receive delivers the dead letters that have no row to the consumer, in a separate run. The delivered
+// messages keep their identities. Receive sets the fates in Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil

@@ -36,7 +36,7 @@ type View struct {
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
-	// LastStep is the last completed step. The next attempt continues after this step.
+	// LastStep is the last completed step. The next attempt continues after the last completed step.
 	LastStep string `json:"last_step,omitempty"`
 	// Steps are the completed steps, in order.
 	Steps    []StepView `json:"steps,omitempty"`
@@ -116,7 +116,8 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// text returns s as plain if JSON can contain s. Otherwise text returns s in base64 as encoded.
+// text returns s as plain if JSON can contain s. If JSON cannot contain s, text returns s in base64 as
+// encoded.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""

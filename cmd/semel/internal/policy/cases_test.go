@@ -232,8 +232,8 @@ func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	}
 }
 
-// TestPoliciesWithFaults compares faults with testdata/faults.txt. The flag -update rewrites the file;
-// review the changes.
+// TestPoliciesWithFaults compares faults with testdata/faults.txt. The test flag -update rewrites
+// testdata/faults.txt; review the changes.
 func TestPoliciesWithFaults(t *testing.T) {
 	want := sections(read(t, golden))
 	var now strings.Builder

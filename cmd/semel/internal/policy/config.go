@@ -154,7 +154,7 @@ func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
-// owner returns the types of the consumer's handlers, joined. The owner distinguishes services that use the
+// owner returns the types of the consumer's handlers, joined. The types distinguish services that use the
 // same consumer name. owner returns "" if one handler processes all types.
 func (c *Consumer) owner() string {
 	var types []string

@@ -84,8 +84,8 @@ func (windowShape) span() shape.Span { return shape.Span{Least: time.Second, Mos
 
 func (s windowShape) Words() string { return forever + ", none, or " + s.span().Words() }
 
-// badEndpoint returns the reason why a URL is invalid, and a remedy. The texts do not quote the URL, which
-// may contain a secret.
+// badEndpoint returns the reason why a URL is invalid, and a remedy. The reason and the remedy do not quote
+// the URL, which may contain a secret.
 func badEndpoint(s string) (reason, remedy string) {
 	const form = "write https://host/path, or http://host:port/path"
 	u, err := url.Parse(s)
@@ -198,10 +198,11 @@ type HTTP struct {
 	TLS *TLS
 	// Effects are the statements and intents that a response may request; nil if responses have no effects.
 	Effects *HTTPEffects
-	// Pure declares that the endpoint changes nothing. All effects are then in the endpoint's responses.
+	// Pure declares that the endpoint changes nothing. If Pure is set, all effects are in the endpoint's
+	// responses.
 	Pure bool
-	// Connections is the maximum number of concurrent calls. The default is the consumer's number of
-	// workers.
+	// Connections is the maximum number of concurrent calls. The default of Connections is the consumer's number
+	// of workers.
 	Connections int
 }
 

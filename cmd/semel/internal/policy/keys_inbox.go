@@ -36,7 +36,7 @@ func inboxShape() shape.Object[consumer.InboxPolicy] {
 	}}
 }
 
-// Alerts are the alert thresholds of one consumer. These thresholds replace the default thresholds.
+// Alerts are the alert thresholds of one consumer. The thresholds in Alerts replace the default thresholds.
 type Alerts struct {
 	// PendingAge is the maximum age of waiting messages; 0 means the default.
 	PendingAge time.Duration
@@ -208,7 +208,7 @@ const (
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
-	// byAnswer protects the effects in a response. The call itself may be repeated.
+	// byAnswer protects the effects in a response. The call to the endpoint may be repeated.
 	byAnswer guard = "`effects` in a response"
 )
 

@@ -158,7 +158,7 @@ func JSONSchema() []byte {
 	return append(text, '\n')
 }
 
-// LeastAuditKey is the minimum length of an audit key, in bytes. A shorter key could be guessed.
+// LeastAuditKey is the minimum length of an audit key, in bytes. A key with fewer bytes could be guessed.
 const LeastAuditKey = 32
 
 // Audit configures the sealing of the audit trail.
@@ -174,8 +174,8 @@ func auditShape() shape.Object[Audit] {
 	}}
 }
 
-// badAuditKey returns the reason why an audit key is invalid, and a remedy. The texts contain only the
-// length of the key.
+// badAuditKey returns the reason why an audit key is invalid, and a remedy. The reason and the remedy contain
+// only the length of the key.
 func badAuditKey(s string) (reason, remedy string) {
 	if len(s) < LeastAuditKey {
 		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)

@@ -64,8 +64,8 @@ func hasPassword(text string) bool {
 	return false
 }
 
-// badURL returns the reason why a connection string is invalid, and a remedy. The texts do not quote the
-// connection string, which may contain a password.
+// badURL returns the reason why a connection string is invalid, and a remedy. The reason and the remedy do
+// not quote the connection string, which may contain a password.
 func badURL(s string) (reason, remedy string) {
 	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
 	u, err := url.Parse(s)
@@ -203,7 +203,7 @@ type Postgres struct {
 }
 
 // BadURL returns why a connection string is invalid, or "" for a valid one. The reason does not quote the
-// text, which may contain a password.
+// connection string, which may contain a password.
 func BadURL(text string) (reason string) {
 	reason, _ = badURL(text)
 	return reason

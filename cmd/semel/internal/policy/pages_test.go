@@ -17,15 +17,15 @@ const (
 	madeFrom   = "<!-- The rest of this page is written by go test ./cmd/semel/internal/policy -update. -->\n"
 )
 
-// pageOfKeys is a page of the reference. The page has the sections of the policy file that start with one of
-// paths.
+// pageOfKeys is a page of the reference. The page has the sections of the policy file whose path starts with
+// one of the field paths.
 type pageOfKeys struct {
 	file, title, says string
 	paths             []string
 }
 
-// pagesOfKeys returns the pages of docs/reference/policy. If a section matches several pages, the page with
-// the longest path gets the section.
+// pagesOfKeys returns the pages of docs/reference/policy. If the path of a section matches several pages, the
+// page with the longest path gets the section.
 func pagesOfKeys() []pageOfKeys {
 	return []pageOfKeys{
 		{"README.md", "", "", []string{""}},
@@ -72,7 +72,7 @@ type reference struct {
 	// The field "later" lists the planned keys.
 	later []string
 	// The field "first" maps the content of a mapping to the first section that prints the mapping. Later
-	// sections link to the first.
+	// sections with the same content link to the first section.
 	first map[string]string
 	// files maps the base names of the pages below docs to their paths.
 	files map[string]string

@@ -285,8 +285,8 @@ func (r rules) filterTypes() {
 	}
 }
 
-// filterCanMatch rejects filter conditions that no message of the source can meet. Such a condition would
-// silently exclude all messages.
+// filterCanMatch rejects filter conditions that no message of the source can meet. A condition that no
+// message can meet would silently exclude all messages.
 func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return

@@ -107,8 +107,8 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	return all
 }
 
-// replayable reports whether messages with this kind of effect may be replayed by default. A second effect
-// of such a kind is harmless.
+// replayable reports whether messages with this kind of effect may be replayed by default. An effect of a
+// replayable kind is harmless if it happens a second time.
 func (k effectKind) replayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }

@@ -167,8 +167,8 @@ func (k *Kafka) matches(topic string) bool {
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
 }
 
-// checkLetters rejects a dead-letter topic that another consumer reads as its source. A failing message
-// could otherwise circulate between the topics forever.
+// checkLetters rejects a dead-letter topic that another consumer reads as its source. If two topics were
+// dead-letter topics of each other's consumers, a failing message could circulate between the topics forever.
 func (p *Policy) checkLetters(d *shape.Decoder) {
 	for _, writes := range p.Consumers {
 		from := p.Source(writes.From)
@@ -288,7 +288,8 @@ func (k *Kafka) GroupOf(c *Consumer) string {
 	return group
 }
 
-// TLS configures encrypted connections. Paths are absolute. Paths are empty if the policy sets none.
+// TLS configures encrypted connections. The paths of the files are absolute, or empty if the policy sets no
+// file.
 type TLS struct {
 	// CA replaces the certificate authorities of the system. Cert and Key are the certificate and private
 	// key of this side of the connection.
@@ -299,16 +300,16 @@ type TLS struct {
 	off bool
 }
 
-// SASL is the authentication at the brokers. Exactly one field is set.
+// SASL is the authentication at the brokers. Exactly one field of SASL is set.
 type SASL struct {
 	Plain, Scram256, Scram512 *Login
 	OAuthBearer               *Bearer
 }
 
-// Login is a user with a password. PasswordFile can contain the password instead.
+// Login is a user with a password. PasswordFile is the file with the password if Password is empty.
 type Login struct{ User, Password, PasswordFile string }
 
-// Bearer is a token. TokenFile can contain the token instead.
+// Bearer is a token. TokenFile is the file with the token if Token is empty.
 type Bearer struct{ Token, TokenFile string }
 
 // DeadLetter is the destination of dead letters.

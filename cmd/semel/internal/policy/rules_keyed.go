@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of these
-// stores.
+// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of stores
+// with leased keys.
 func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	for _, s := range p.Stores {
 		at := "stores." + s.Name

@@ -179,8 +179,8 @@ func (r rules) pure(out *outside) {
 	}
 }
 
-// keyless checks calls without an idempotency key. The policy must then say whether an unknown outcome may
-// mean a double effect or a lost effect.
+// keyless checks calls without an idempotency key. A policy with calls without a key must say whether an
+// unknown outcome may mean a double effect or a lost effect.
 func (r rules) keyless(http *HTTP) {
 	const at = "handler.http."
 	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")

@@ -50,8 +50,8 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 	return whole
 }
 
-// The method constants rejects a constant parameter that does not have the declared type. Otherwise every
-// message would be parked.
+// The method constants rejects a constant parameter that does not have the declared type. A constant of
+// another type would park every message.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)
@@ -151,8 +151,8 @@ func (h Statements) generational(d sqlhandler.Dialect, s Statement) bool {
 		!slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == sqlhandler.Generation })
 }
 
-// Generational reports whether the consumer's statements use :generation. A rebuild can then write its
-// results beside the active generation.
+// Generational reports whether the consumer's statements use :generation. With :generation, a rebuild can
+// write its results beside the active generation.
 func (p *Policy) Generational(c *Consumer) bool {
 	store := p.Store(c.Store)
 	if store == nil || store.Redis != nil {
@@ -163,7 +163,8 @@ func (p *Policy) Generational(c *Consumer) bool {
 	})
 }
 
-// Generation returns the number of the generation that the consumer works in. The default is 0.
+// Generation returns the number of the generation that the consumer works in. A consumer without generations
+// has generation 0.
 func (c *Consumer) Generation() *int64 {
 	number := int64(0)
 	if c.In != nil {

@@ -100,7 +100,7 @@ func File(p *policy.Policy) string {
 	return strings.TrimSuffix(p.File, filepath.Ext(p.File)) + ".proof.json"
 }
 
-// Read returns the proofs of a policy by consumer. The map is empty if there is no file.
+// Read returns the proofs of a policy by consumer. The returned map is empty if the file does not exist.
 func Read(p *policy.Policy) (map[string]*Proof, error) {
 	all := map[string]*Proof{}
 	if p.Bare {
@@ -119,8 +119,8 @@ func Read(p *policy.Policy) (map[string]*Proof, error) {
 	return all, nil
 }
 
-// Keep adds proofs to the file of the policy. Keep removes proofs of consumers that the policy no longer has. A file
-// that cannot be read is an error, and is not overwritten.
+// Keep adds proofs to the file of the policy. Keep removes proofs of consumers that the policy no longer has.
+// If the existing file cannot be read, Keep returns an error and does not overwrite the file.
 func Keep(p *policy.Policy, found map[string]*Proof) error {
 	all, err := Read(p)
 	if err != nil {

@@ -31,7 +31,7 @@ type Runner struct {
 	// Who is the person who runs the rebuild. The end of the rebuild is recorded with Who.
 	Who string
 	// Counts returns the counts of the running consumer. Far returns how much of the source is read. If Far
-	// fails, the last known values stay.
+	// fails, the progress keeps the last known values.
 	Counts func() semel.Counts
 	Far    Far
 	// Report is called with the progress at intervals.
@@ -47,8 +47,8 @@ type Far interface {
 }
 
 // Run runs the rebuild until a switch activates the generation, an operator stops or drops the rebuild, or
-// ctx ends. The replay is recorded as done when its generation is active. Otherwise the rebuild can be
-// resumed.
+// ctx ends. Run records the replay as done when the new generation is active. If the generation is not active
+// at the end of the run, the rebuild can be resumed.
 func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (generations.State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

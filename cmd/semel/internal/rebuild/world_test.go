@@ -180,7 +180,8 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// The type lossy is a store that loses the response to a switch. Afterwards the store can be down.
+// The type lossy is a store that loses the response to a switch. After losing the response, the store can be
+// down.
 type lossy struct {
 	*memstore.Store
 	commits, stays, down bool

@@ -75,8 +75,9 @@ const shortestCell = 8
 
 // Write prints how many messages were parked, dead-lettered or discarded for each reason, most frequent
 // reason first. Below the table, Write prints commands that list the messages. The function list returns the
-// text of a command that lists messages. Without any message, Write prints nothing. The table has at most the
-// given number of columns. With terminal.Unlimited, only long reasons are cut.
+// text of a command that lists messages. If no message was parked, dead-lettered or discarded, Write prints
+// nothing. The table has at most the given number of columns. With terminal.Unlimited, only long reasons are
+// cut.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -102,7 +103,7 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	return err
 }
 
-// table prints the groups. If the table is too wide, table cuts the reasons.
+// table prints the groups. If the groups do not fit the width, table cuts the reasons.
 func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	reason := longestCell
 	if columns != terminal.Unlimited {

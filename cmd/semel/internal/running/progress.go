@@ -41,10 +41,10 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Watched is a consumer as shown on a live line. The methods may be called at any time.
+// Watched is a consumer as shown on a live line. The methods of Watched may be called at any time.
 type Watched interface {
 	Counts() semel.Counts
-	// Ready returns false while the consumer or one of its lanes is blocked. The text is the reason.
+	// Ready returns false, with a text about the reason, while the consumer or one of its lanes is blocked.
 	Ready() (bool, string)
 	// Source returns a text about the consumer's lag, or "" if the lag is unknown.
 	Source() string
@@ -59,8 +59,8 @@ func (l *Live) Add(name string, c Watched) {
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
-// Interrupted erases the text ^C, which the terminal shows below the lines after an interrupt. Otherwise the
-// lines would be redrawn in the wrong column.
+// Interrupted erases the text ^C, which the terminal shows below the lines after an interrupt. If the text ^C
+// stayed, the lines would be redrawn in the wrong column.
 func (l *Live) Interrupted() { _, _ = io.WriteString(l.screen, "\r\x1b[K") }
 
 // Close draws the lines once more and leaves them on the screen.

@@ -17,8 +17,8 @@ type Summary struct {
 	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source could
 	// not deliver an unfinished message, or only a newer release can process the message.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
-	// ReadBefore has the consumers whose file has no new lines since the last run. The value is the length
-	// of the file.
+	// ReadBefore has the consumers whose file has no new lines since the last run. The value in the map is the
+	// length of the file.
 	ReadBefore map[string]int64 `json:"-"`
 }
 
@@ -38,8 +38,8 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endings returns the lines of the possible outcomes of a delivery. The sum of these outcomes is the number
-// of deliveries.
+// endings returns the lines of the possible outcomes of a delivery. The sum of the counts of endings is the
+// number of deliveries.
 func endings() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
@@ -64,7 +64,8 @@ func besides() []line {
 	}
 }
 
-// wanting returns the lines of counts that need attention. Such a line is printed if the count is not zero.
+// wanting returns the lines of counts that need attention. A line of wanting is printed if the count is not
+// zero.
 func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -74,8 +75,8 @@ func wanting() []line {
 	}
 }
 
-// fromInbox returns the lines of the outcomes of claimed rows. The sum of these outcomes is the number of
-// claimed rows, except rows in progress.
+// fromInbox returns the lines of the outcomes of claimed rows. The sum of the counts of fromInbox is the
+// number of claimed rows, except rows in progress.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
@@ -100,7 +101,7 @@ func claims() line {
 }
 
 // The function reclaimed returns the line with the number of claims taken over from processes that may have
-// died. The line is printed if the number is not zero.
+// died. The line about these claims is printed if their number is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }

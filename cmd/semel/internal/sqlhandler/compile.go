@@ -17,19 +17,19 @@ type Config struct {
 	Step string
 	// Params are the parameters of the statements.
 	Params []Param
-	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. A
-	// parameter in Params with the same name is used instead.
+	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. If
+	// Params has a parameter with the name generation, that parameter is used instead.
 	Generation *int64
 	// Statements run in this order.
 	Statements []Statement
 	// Intents describe the intents that Handler.Intents returns.
 	Intents []Intent
-	// Violates reports whether an error is a violation of the business key. The effect then already exists,
-	// so the message is a duplicate. Violates is nil for handlers without a business key.
+	// Violates reports whether an error is a violation of the business key. If the business key is violated, the
+	// effect already exists, so the message is a duplicate. Violates is nil for handlers without a business key.
 	Violates func(error) bool
-	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. The
-	// message is applied anyway. NoEffect is called once per run of the handler, including runs that are
-	// rolled back.
+	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. A message
+	// whose statement changed no row is applied anyway. NoEffect is called once per run of the handler,
+	// including runs that are rolled back.
 	NoEffect func(m *semel.Message, statement int)
 }
 
@@ -73,8 +73,8 @@ type Handler struct {
 	names     []string
 	selectors []selectors.Selector
 	types     []ParamType
-	// The field plain has an entry per parameter. An entry is true if the parameter is used only for text
-	// columns, so that any text is allowed.
+	// The field plain has an entry per parameter. The entry of a parameter is true if the parameter is used only
+	// for text columns, so that any text is allowed.
 	plain      []bool
 	statements []statement
 	violates   func(error) bool

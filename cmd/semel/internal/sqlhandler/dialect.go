@@ -29,15 +29,15 @@ type Dialect struct {
 	alone bool
 }
 
-// Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. Check then
-// rejects statements that name these tables.
+// Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. For this
+// dialect, Check rejects statements that name Semel's own tables.
 func (d Dialect) Tables(schema, prefix string) Dialect {
 	d.schema, d.prefix = schema, prefix
 	return d
 }
 
-// Alone returns the dialect for a consumer with batches of one message. Settings that last for a transaction
-// then affect no other message.
+// Alone returns the dialect for a consumer with batches of one message. In batches of one message, settings
+// that last for a transaction affect no other message.
 func (d Dialect) Alone() Dialect {
 	d.alone = true
 	return d

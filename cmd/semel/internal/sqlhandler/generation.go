@@ -6,7 +6,7 @@ import (
 )
 
 // Generation is the name of the built-in parameter with the consumer's generation. A parameter of the policy
-// with this name takes precedence.
+// with the same name takes precedence over the built-in parameter.
 const Generation = "generation"
 
 // bindGeneration adds the generation as the last parameter.

@@ -47,7 +47,7 @@ func compileIntent(n Intent) (intent, error) {
 // HasIntents reports whether the handler writes intents.
 func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
 
-// Intents returns the intents that the handler writes for m. Errors are permanent.
+// Intents returns the intents that the handler writes for m. An error of Intents is permanent.
 func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	all := make([]semel.Intent, len(h.intents))
 	for i := range h.intents {

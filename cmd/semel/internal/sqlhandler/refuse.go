@@ -20,7 +20,7 @@ func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.outlives(s))
 }
 
-// refusesVerb checks the first word of a statement. The zero Fault means that the word is allowed.
+// refusesVerb checks the first word of a statement. refusesVerb returns the zero Fault for an allowed word.
 func refusesVerb(s sqltext.Statement) Fault {
 	verb := strings.ToUpper(s[0].Word)
 	switch s[0].Word {
@@ -74,8 +74,8 @@ func isLabel(before []sqltext.Token) bool {
 }
 
 // isOfChange reports whether the tokens before an INTO belong to a change: INSERT, REPLACE, MERGE, or INSERT
-// OR with a word. The change must be at the start of the statement or after WITH. Elsewhere the word insert
-// could be the name of a column.
+// OR with a word. The change must be at the start of the statement or after WITH. In other places, the word
+// insert could be the name of a column.
 func isOfChange(before []sqltext.Token) bool {
 	n := len(before)
 	if n > 2 && before[n-2].Is("or") {

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Try lets the database prepare each statement in the form that Handle sends. No statement runs. A missing
-// table or column is therefore found before messages fail. If the database rejects a statement, Try returns
-// the statement's index and the error.
+// Try lets the database prepare each statement in the form that Handle sends. Try runs no statement. By
+// preparing statements, Try finds a missing table or column before messages fail. If the database rejects a
+// statement, Try returns the statement's index and the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
 		if err := h.statements[i].fits(ctx, db); err != nil {
@@ -58,8 +58,8 @@ func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	return nil // an error with NULL arguments may not occur with real values
 }
 
-// noUniqueKey is PostgreSQL's error code invalid_column_reference. The error means that no unique key has
-// exactly the columns of the upsert.
+// noUniqueKey is PostgreSQL's error code invalid_column_reference. An error with this code means that no
+// unique key has exactly the columns of the upsert.
 const noUniqueKey = "42P10"
 
 func prepares(ctx context.Context, db *sql.DB, text string) error {

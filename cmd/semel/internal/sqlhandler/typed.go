@@ -91,8 +91,8 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 	return numberOf(text, exact), nil
 }
 
-// Constant returns an error if the selector is a constant of another type than t. Every message would then
-// fail. Constant returns nil for other selectors, and if t is empty.
+// Constant returns an error if the selector is a constant of another type than t. If a constant had another
+// type, every message would fail. Constant returns nil for other selectors, and if t is empty.
 func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil

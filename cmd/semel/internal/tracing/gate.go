@@ -11,8 +11,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. Other spans are dropped
-// and counted. Without gate, the SDK would drop spans without counting the dropped spans.
+// gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. When the queue has no
+// room, spans are dropped and counted. Without gate, the SDK would drop spans without counting the dropped
+// spans.
 type gate struct {
 	next     sdktrace.SpanProcessor
 	to       sdktrace.SpanExporter

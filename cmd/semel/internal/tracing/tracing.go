@@ -57,8 +57,8 @@ type Tracer struct {
 
 var _ measure.Tracer = (*Tracer)(nil)
 
-// Open returns a Tracer without connecting to the collector. A run can therefore start while the collector
-// is down.
+// Open returns a Tracer without connecting to the collector. Because Open does not connect, a run can start
+// while the collector is down.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	api.SetLogger(logr.New(logSink{o.Logger}))
 	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
@@ -85,9 +85,8 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler returns a sampler that records every span. With a ratio, the sampler records this share of all
-// traces. Consumers start spans only for messages with a sampled parent, and for batches with such a
-// message.
+// sampler returns a sampler that records every span. If a ratio is set, the sampler records this share of all
+// traces. Consumers start spans only for messages with a sampled parent, and for batches with such a message.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)

@@ -41,8 +41,8 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// The method "first" returns the answer about the content that the marker belongs to. That content is the
-// first content, unless an operator released another content.
+// The method "first" returns the answer about the content that the marker belongs to. The marker belongs to
+// the first content, unless an operator released another content.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {

@@ -42,14 +42,15 @@ type Facts struct {
 	Progress time.Time
 	// Generation is the generation of the consumer; nil if the consumer has no generations.
 	Generation *admin.StoredGeneration
-	// Caused are the rows of intents that the message caused. MoreCaused means that there are further
-	// intents. UnknownCaused is why the intents could not be read; empty if they were read.
+	// Caused are the rows of intents that the message caused. MoreCaused means that the message caused more
+	// intents than Caused lists. UnknownCaused is why the intents could not be read; empty if they were read.
 	Caused        []store.StoredRow
 	MoreCaused    bool
 	UnknownCaused string
 	// Replays are the replays whose range contains a row of the message.
 	Replays []admin.Replay
-	// Sends means that the consumer sends intents. Commands for the rows then start with `semel intents`.
+	// Sends means that the consumer sends intents. If Sends is set, commands for the rows start with `semel
+	// intents`.
 	Sends bool
 	// Erasures are the recorded erasures of an identity that has no row.
 	Erasures []store.Act
@@ -116,7 +117,7 @@ type Answer struct {
 func moment(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
 
 // Writer returns the consumer that wrote an intent, or "" if the message is no intent. The source of an
-// intent is the escaped name of that consumer.
+// intent is the escaped name of the consumer that wrote the intent.
 func (f *Facts) Writer() string {
 	if !f.Sends {
 		return ""

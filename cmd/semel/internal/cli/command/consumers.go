@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NoConsumer returns the error for a consumer name that is not in the policy. Without the error, a
-// misspelled name would look like an empty result.
+// NoConsumer returns the error for a consumer name that is not in the policy. If commands accepted unknown
+// names, a misspelled name would look like an empty result.
 func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -37,8 +37,8 @@ func (c *CLI) noStore(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("store", name, names)
 }
 
-// NoneOfThisName returns the error for an unknown name. The error suggests the most similar name, or lists
-// all names. The parameter kind is "consumer" or "store", which is also the name of the flag.
+// NoneOfThisName returns the error for an unknown name. The text of the error suggests the most similar name,
+// or lists all names. The parameter kind is "consumer" or "store", which is also the name of the flag.
 func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return UsageError("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.Config, kind, meant)
@@ -144,8 +144,8 @@ func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (
 }
 
 // RefuseIfUnworked returns a function that says why a row would not reach a handler: no consumer processes
-// the row, or the policy has no handler for the type of its message. The function calls Unworked once for
-// each consumer and keeps the results.
+// the row, or the policy has no handler for the type of its message. The returned function calls Unworked
+// once for each consumer and keeps the results.
 func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(store.StoredRow) error {
 	known := map[string]error{}
 	return func(r store.StoredRow) error {
@@ -163,8 +163,8 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 	}
 }
 
-// Unworked returns an error if no consumer processes the rows that are stored under name. In this case,
-// either the policy has no such consumer, or the consumer works in another generation.
+// Unworked returns an error if no consumer processes the rows that are stored under name. No consumer
+// processes the rows if the policy has no such consumer, or if the consumer works in another generation.
 func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
 	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {

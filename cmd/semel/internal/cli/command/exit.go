@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The exit codes. Docs and users' scripts rely on the values.
+// The exit codes. The documentation and scripts of users rely on the values of the exit codes.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1

@@ -63,7 +63,7 @@ func Variables() []Variable {
 }
 
 // FromEnvironment sets the flags --config and --store to the environment variables SEMEL_CONFIG and
-// SEMEL_STORE. Flags on the command line take precedence.
+// SEMEL_STORE. Flags on the command line take precedence over environment variables.
 func (c *CLI) FromEnvironment(cmd *cobra.Command) {
 	for _, v := range Variables() {
 		f := cmd.Flags().Lookup(v.Flag)
@@ -170,7 +170,8 @@ func RecordFlags(cmd *cobra.Command, who, why *string) {
 	WhoFlag(cmd, who)
 }
 
-// BecauseFlag adds the flag --because, the reason for a change. No command filters by this flag.
+// BecauseFlag adds the flag --because, the reason for a change. No command uses the flag --because to filter
+// rows.
 func BecauseFlag(cmd *cobra.Command, why *string, help string) {
 	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }

@@ -17,7 +17,7 @@ type Listing struct {
 	format string
 }
 
-// The output formats of a list. The default is a table that fits the terminal.
+// The output formats of a list. The default format is a table that fits the terminal.
 const (
 	formatTable = "table"
 	formatWide  = "wide"
@@ -76,7 +76,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 }
 
 // PrintList prints the things as a table, and the number of all things to standard error. With -o json,
-// PrintList prints a JSON document instead.
+// PrintList prints a JSON document instead of a table.
 func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
 	if c.JSON {
 		return c.WriteJSON(document{name, append([]T{}, shown...), all})

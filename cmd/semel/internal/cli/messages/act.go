@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// actCommand returns the command for a verb that changes rows. The command does not wait until a consumer
-// has processed the rows.
+// actCommand returns the command for a verb that changes rows. The returned command does not wait until a
+// consumer has processed the rows.
 func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 	f := &filter{legal: verb.From()}
 	var all bool

@@ -69,8 +69,8 @@ func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	return c.Ask("discard it anyway?")
 }
 
-// confirmAll asks for confirmation before a command changes all rows. Without a terminal, confirmAll returns
-// an error; --yes is needed then.
+// confirmAll asks for confirmation before a command changes all rows. Without a terminal and without the flag
+// --yes, confirmAll returns an error.
 func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
 	if !c.Asks() {
 		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",

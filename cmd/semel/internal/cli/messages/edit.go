@@ -242,7 +242,7 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// The function agreed asks for confirmation. Without a terminal, --yes is needed.
+// The function agreed asks for confirmation. Without a terminal, the user must give the flag --yes.
 func agreed(c *command.CLI, e *editing) error {
 	switch {
 	case e.yes:

@@ -145,7 +145,7 @@ func words(states []admin.State) []string {
 }
 
 // reasons returns the reasons that Semel itself gives to rows. Handlers can use further reasons. A test
-// compares the list with reason.go.
+// compares the returned list with reason.go.
 func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,

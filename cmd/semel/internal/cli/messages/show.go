@@ -131,7 +131,7 @@ var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
 // rowsShown is the number of printed messages of a failure group.
 const rowsShown = 20
 
-// showGroup prints a failure group and its first messages. showGroup returns false if there is no such group
+// showGroup prints a failure group and its first messages. showGroup returns false if no group has this name
 // and the name could also be a row number.
 func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, error) {
 	a, err := c.OpenBoxes(ctx, st)

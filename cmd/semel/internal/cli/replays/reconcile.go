@@ -307,7 +307,7 @@ func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 }
 
 // compareSource compares the messages of a source with the store. If a message has no identity, the finding
-// has the message's position in the source.
+// about the message has its position in the source.
 func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
 	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {

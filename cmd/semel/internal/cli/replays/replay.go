@@ -187,7 +187,7 @@ func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	return p, of, nil
 }
 
-// runReplay prints the plan of a replay. Without --dry-run, runReplay then runs the replay.
+// runReplay prints the plan of a replay. Without --dry-run, runReplay also runs the replay.
 func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -231,8 +231,8 @@ type replayRun struct {
 	live     *running.Live // nil if standard error is not a terminal
 }
 
-// replayFailed returns the error of a replay with an exit code. The exit code differs for faults of the
-// policy and for other errors.
+// replayFailed returns the error of a replay with an exit code. A fault of the policy gives another exit code
+// than other errors.
 func replayFailed(err error) error {
 	var f shape.Fault
 	var known *command.Failure

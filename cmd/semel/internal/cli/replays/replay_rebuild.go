@@ -63,7 +63,7 @@ continue with --resume.`,
 }
 
 // runRebuild starts or resumes a rebuild. The rebuild runs until a switch activates its generation, or until
-// an operator stops or drops the rebuild. runRebuild then prints the result.
+// an operator stops or drops the rebuild. At the end of the rebuild, runRebuild prints the result.
 func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 )
 
 // logBridge writes lines of the standard library's log package to the log of the command. Some libraries use
-// that package.
+// the standard log package.
 type logBridge struct{ log *slog.Logger }
 
 // The constant unsolicited starts a line in which net/http quotes bytes that a server sent.

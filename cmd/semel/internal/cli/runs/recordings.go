@@ -25,9 +25,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordingKind is the cause of a recording. File names end with the kind. Old recordings are removed
-// separately for each kind, so that recordings that a person requested do not displace a recording of a
-// violated guarantee.
+// recordingKind is the cause of a recording. The file name of a recording ends with the kind. Old recordings
+// are removed separately for each kind, so that recordings that a person requested do not displace a
+// recording of a violated guarantee.
 type recordingKind string
 
 // The kinds of recordings.
@@ -47,9 +47,10 @@ func (k recordingKind) file(consumer string, at time.Time) string {
 	return url.PathEscape(consumer) + "-" + at.UTC().Format(stampForm) + string(k)
 }
 
-// prune removes the oldest recordings of a consumer and kind if there are more than mostKept. The recording
-// that was just written stays, even if the clock was set back. For violated guarantees, the first recording
-// stays too, because it shows how the fault started. prune does not touch files with other names.
+// prune removes the oldest recordings of a consumer and kind if there are more than mostKept. prune keeps the
+// recording that was just written, even if the clock was set back. For violated guarantees, prune also keeps
+// the first recording, because the first recording shows how the fault started. prune does not touch files
+// with other names.
 func (k recordingKind) prune(folder, consumer, written string) error {
 	all, err := os.ReadDir(folder)
 	if err != nil {

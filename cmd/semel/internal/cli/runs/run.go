@@ -166,7 +166,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
-		if !e.summedUp { // the documentation explains this to a person at a terminal
+		if !e.summedUp { // the documentation explains the retention to a person at a terminal
 			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer

@@ -11,7 +11,7 @@ import (
 )
 
 // unclaimedFor is how long messages may be due before status reports that no process claims them. A running
-// consumer looks for due messages more often.
+// consumer looks for due messages more often than once in unclaimedFor.
 const unclaimedFor = time.Minute
 
 // The method unclaimed returns the consumers of a store whose messages are due while no process works on any

@@ -83,7 +83,8 @@ func (s checkedStore) Unfit(ctx context.Context, err error) error {
 const leaveWithin = 200 * time.Millisecond
 
 // leave closes stores that the command only read, and waits at most leaveWithin. A user who quits must not
-// wait for a store that does not respond. The connections of such a store close when the process ends.
+// wait for a store that does not respond. The connections of a store that does not respond close when the
+// process ends.
 func leave(a io.Closer) {
 	var closing worker.Group
 	closing.Go(func() { _ = a.Close() }) // the error does not matter, because nothing was written
@@ -133,8 +134,8 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 	return w.show(ctx, screen, every)
 }
 
-// show shows the consumers on a screen. Keys work immediately, even while a store or the process does not
-// respond.
+// show shows the consumers on a screen. The screen reacts to keys immediately, even while a store or the
+// process does not respond.
 func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)

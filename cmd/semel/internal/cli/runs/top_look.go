@@ -23,7 +23,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// topStore has the methods of a store that `semel top` needs. Callers set a timeout for each call.
+// topStore has the methods of a store that `semel top` needs. Callers of the methods set a timeout for each
+// call.
 type topStore interface {
 	admin.Controls
 	Name() string
@@ -35,7 +36,7 @@ type topStore interface {
 // caller sends a request to the process at the policy's address; see call.
 type caller func(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error)
 
-// topView is the state of a consumer at one time. Unknown values are nil.
+// topView is the state of a consumer at one time. The value of a field is nil if the value is unknown.
 type topView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
@@ -80,7 +81,8 @@ type topLook struct {
 	noRun      string
 }
 
-// The type seen has the number of effects at the previous look. Rates are computed from the difference.
+// The type seen has the number of effects at the previous look. A rate is computed from the number of effects
+// at the previous look and the number now.
 type seen struct {
 	at      time.Time
 	effects map[string]float64

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal that reports each key immediately. After close, the terminal shows its previous
-// content.
+// screen is a terminal that reports each key immediately. After the method close, the terminal shows its
+// previous content.
 type screen struct {
 	out     io.Writer
 	keys    chan string

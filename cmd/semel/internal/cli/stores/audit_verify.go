@@ -142,8 +142,8 @@ func verifyStores(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *
 	return all, nil
 }
 
-// verifyFile verifies a chain in a file. A policy is not needed. If the user gives a policy, verifyFile uses
-// only the key of the policy.
+// verifyFile verifies a chain in a file. verifyFile needs no policy. If the user gives a policy, verifyFile
+// uses only the key of the policy.
 func verifyFile(c *command.CLI, cmd *cobra.Command, f *verification, by operate.Verification) ([]operate.Verified, error) {
 	if cmd.Flags().Changed("config") && by.Key == nil {
 		p, err := c.Load()

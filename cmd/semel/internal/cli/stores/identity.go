@@ -143,7 +143,7 @@ func (o *identityAct) begin(args []string) error {
 	return command.CheckRecord(&o.act.Who, o.act.Why, o.dryRun)
 }
 
-// printIdentityAct prints the change. In a dry run, the text says what would change.
+// printIdentityAct prints the change. In a dry run, the printed text says what would change.
 func printIdentityAct(c *command.CLI, o *identityAct, consumer, what string) error {
 	if c.JSON {
 		return c.WriteJSON(struct {

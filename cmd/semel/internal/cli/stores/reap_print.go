@@ -47,9 +47,9 @@ func retentionPrint(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd)
 }
 
-// reapedIn returns the stored names of the consumers for which the printed reaper runs. The names contain the
-// active generations. reapedIn returns the consumers of the policy or, without a policy, the consumers with a
-// recorded retention in the store.
+// reapedIn returns the stored names of the consumers for which the printed reaper runs. The returned names
+// contain the active generations. reapedIn returns the consumers of the policy or, without a policy, the
+// consumers with a recorded retention in the store.
 func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store) (names []string, err error) {
 	chosen, _ := command.GenerationOf(c.Consumer)
 	for _, consumer := range p.Consumers {

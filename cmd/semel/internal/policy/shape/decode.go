@@ -20,7 +20,7 @@ type Decoder struct {
 	env       func(string) (string, bool)
 	faults    []Fault
 	// The field refused has the paths of faults that reject the policy. The field refusedBelow has all paths
-	// above a refused path. The maps keep the rules, which look up many paths, from taking quadratic time.
+	// above a refused path. The rules look up many paths; with these maps, the rules do not take quadratic time.
 	refused, refusedBelow map[string]bool
 	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
@@ -198,7 +198,8 @@ func badText(data []byte) (Position, string) {
 // knownTags are the YAML tags that a policy may use.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// The method tags reports unknown YAML tags. The parser would otherwise ignore the tag and read the value.
+// The method tags reports unknown YAML tags. If the method did not report an unknown tag, the parser would
+// ignore the tag and read the value.
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
@@ -272,7 +273,7 @@ func IsVariable(name string) bool {
 	return name != ""
 }
 
-// Faulty reports whether the value at path has a fault. Faults of nested values do not count.
+// Faulty reports whether the value at path has a fault. Faulty ignores faults of nested values.
 func (d *Decoder) Faulty(path string) bool {
 	return d.refused[path]
 }

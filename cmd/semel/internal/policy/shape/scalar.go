@@ -42,7 +42,7 @@ func (p Place) Shown(text string) string {
 	return strconv.Quote(text)
 }
 
-// Word reads a text. Numbers and booleans must be quoted.
+// Word reads a text. A text that looks like a number or a boolean must be quoted.
 type Word struct {
 	Leaf
 	// What describes the text in messages, such as "a path".
