@@ -48,7 +48,7 @@ func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte
 	return e
 }
 
-// The method seen returns all calls so far.
+// The method seen returns all calls that the endpoint has received until now.
 func (e *endpoint) seen() []called {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,9 +85,9 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 // endpoints maps scripts to their endpoints. The map is concurrent, because scripts run concurrently.
 var endpoints sync.Map
 
-// The script command "calls TEXT" compares the calls so far with TEXT. Each call is "id attempt"; calls are
-// sorted by id and attempt. All calls for one message must have the same key. Calls for different messages
-// must have different keys.
+// The script command "calls TEXT" compares the calls that the endpoint has received with TEXT. Each call is
+// "id attempt"; calls are sorted by id and attempt. All calls for one message must have the same key. Calls
+// for different messages must have different keys.
 func calls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}

@@ -38,7 +38,7 @@ type Options struct {
 	// ContinueOnFailure starts all consumers that can start, even if other consumers fail to start. The
 	// policy of a failing consumer must say on_failure: continue.
 	ContinueOnFailure bool
-	// Who is the user who starts the run. The audit trail records migrations with the name in Who.
+	// Who is the name of the user that starts the run. The audit trail records migrations with the name in Who.
 	Who string
 	// Replay is the replay to which all messages belong; nil outside of replays.
 	Replay *semel.Replay

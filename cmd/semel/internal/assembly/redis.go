@@ -33,7 +33,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	}})
 }
 
-// makeKeyed creates a consumer with leased keys. The Redis store must be available.
+// makeKeyed creates a consumer with leased keys. makeKeyed needs an available Redis store.
 func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Change describes what Up changed in a store.
+// Change describes the changes that Up made in a store.
 type Change struct {
 	Store string `json:"store"`
 	// Applied are the names of the applied migrations. Setup is the executed setup file; empty if no setup
@@ -140,9 +140,9 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the audit record of the first migration, that is, adds the record to the audit chain.
-// beginChain tries again while a running consumer holds the lock for sealing. The consumer itself may not
-// start a chain.
+// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again
+// while a running consumer holds the lock for adding records to the chain. The consumer itself may not start
+// a chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
@@ -156,7 +156,7 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	return errors.New("the chain of changes was not begun, because another process was sealing: run semel audit seal --begin")
 }
 
-// makesSeals is the migration that creates the table of seals.
+// makesSeals is the migration that creates the table of seals, the lines of the audit chain.
 const makesSeals = "0001_first"
 
 // text describes the change for the audit trail. text returns "" if nothing changed.

@@ -88,7 +88,7 @@ type tables interface {
 
 // database has the methods that SQLite and PostgreSQL implement differently.
 type database interface {
-	// place returns a description of the database for errors, without secrets.
+	// The method place describes the database in errors, without secrets.
 	place() string
 	// explain returns a database error as one line with a remedy, for operators.
 	explain(err error) error

@@ -23,8 +23,8 @@ const (
 // Deep is the result of a deep check, which compares inbox rows with their markers and streams. The deep
 // check also compares intents with the markers of the messages that caused the intents.
 type Deep struct {
-	// From is the row number after which the comparison started. To is the number of the last compared row.
-	// The next comparison continues after To.
+	// From is the row number after which the comparison started. To is the number of the last compared row. The
+	// next comparison starts after the row number To.
 	From, To int64
 	// Rows is the number of compared rows. Intents is the number of compared rows that are intents. Intents were
 	// also compared with the markers of the messages that caused the intents.

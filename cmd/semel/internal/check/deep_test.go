@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store whose row numbers are all even. The field denied has the rows that contradict their
+// shelf is a test store whose row numbers are all even. The field denied has the rows that contradict their
 // markers.
 type shelf struct {
 	rows   int64

@@ -19,7 +19,8 @@ import (
 type Asked struct {
 	// Consumer selects one consumer by name; empty for all consumers.
 	Consumer string
-	// Deep also compares the inbox rows with numbers after From with their markers and streams.
+	// If Deep is true, each inbox row whose number is greater than From is also compared with its marker and its
+	// stream.
 	Deep bool
 	From int64
 	// Within is the timeout for each database and each broker.

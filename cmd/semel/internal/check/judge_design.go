@@ -83,8 +83,8 @@ func (s *Subject) stable() Answer {
 	return pass("it comes from the producer; the store has no previous identity")
 }
 
-// derivation returns the text with which the store records how the consumer finds ids. derivation returns
-// false if nothing is recorded.
+// derivation returns the text with which the store records how the consumer finds ids. The method returns
+// false if the store records no text.
 func derivation(c *policy.Consumer) (string, bool) {
 	tells, is := c.Config().Identity.(interface{ Derivation() string })
 	if !is || len(tells.Derivation()) > admin.MaxDerivation {

@@ -30,7 +30,7 @@ var hostile = map[string]string{
 }
 
 // hostilePolicy has two consumers whose database rejects messages with an error that contains text of the
-// payload. The consumer parking parks the messages. The consumer halting halts.
+// payload. The consumer named parking parks the messages. The consumer named halting halts.
 const hostilePolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true, setup: setup.sql}}
 sources:

@@ -53,7 +53,7 @@ func (b *broker) take(most int) []delivery {
 	return taken
 }
 
-// settle acks deliveries.
+// The method settle acks deliveries.
 func (b *broker) settle(positions []int) {
 	for _, at := range positions {
 		delete(b.unsettled, at)

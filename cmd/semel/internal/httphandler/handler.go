@@ -16,8 +16,8 @@ import (
 type Config struct {
 	// URL is an http or https URL without user and password.
 	URL string
-	// Headers are sent with each request. Pass lists message headers that are copied to the request. Allowed
-	// must accept each header, and Passable each name in Pass.
+	// Headers are sent with each request. The field Pass lists message headers that are copied to the request.
+	// The function Allowed must accept each header, and the function Passable must accept each name in Pass.
 	Headers []Header
 	Pass    []string
 	// NoKey sends no idempotency key, because the endpoint does not support keys. MayBeLost can be set with

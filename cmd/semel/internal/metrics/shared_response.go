@@ -81,7 +81,8 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// make waits for its turn and then makes the response from the values at that time.
+// The method make waits until no other response is being made, and then makes the response from the current
+// values.
 func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
 	defer close(a.complete)
 	t.turn <- struct{}{}

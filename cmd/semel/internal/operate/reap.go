@@ -42,8 +42,8 @@ type KeptView struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// DaysView counts the daily partitions of a consumer's markers. Kept is the number of partitions, Due the
-// number of partitions past the retention, and First the day of the oldest partition.
+// DaysView counts the daily partitions of a consumer's markers. Kept is the number of partitions, Due is the
+// number of partitions that are older than the retention, and First is the day of the oldest partition.
 type DaysView struct {
 	Kept  int64     `json:"kept"`
 	Due   int64     `json:"due"`
@@ -99,7 +99,7 @@ type Reaped struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// Due reports whether a pass would remove something.
+// Due reports whether a pass of the reaper would remove markers, rows or payloads.
 func (r Reaped) Due() bool {
 	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
 }

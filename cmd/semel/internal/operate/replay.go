@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fate is what a replay does with a dead letter.
+// Fate is the result of a replay for a dead letter.
 type Fate string
 
 // The fates. A preview predicts FateApplied, FateSkipped, FateConflict or FateRefused. The other fates appear
@@ -156,7 +156,7 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// standing reads the rows with these numbers.
+// The method standing reads the rows with the given numbers.
 func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {

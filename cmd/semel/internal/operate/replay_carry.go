@@ -22,7 +22,7 @@ type Replay struct {
 	// Work processes the due rows of one consumer in this process. If Work is nil, running consumers process
 	// the rows.
 	Work func(ctx context.Context, consumer string, numbers []int64) error
-	// Rouse notifies running consumers that rows are due; may be nil.
+	// The function Rouse notifies running consumers that rows are due; may be nil.
 	Rouse func(ctx context.Context, consumer string)
 	// Rate is the maximum number of retried dead letters per second; 0 means no limit.
 	Rate float64
@@ -126,7 +126,8 @@ func (r *replaying) run(ctx context.Context) error {
 	}
 }
 
-// begin retries dead letters whose turn has come. The result more is true if dead letters remain.
+// begin retries the dead letters that no earlier dead letter blocks. The result more is true if dead letters
+// remain.
 func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}
@@ -294,7 +295,7 @@ func (r *replaying) work(ctx context.Context) error {
 	return nil
 }
 
-// look reads the due rows and returns how many have ended.
+// The method look reads the due rows and returns the number of rows that have ended.
 func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	numbers := make([]int64, len(r.open))
 	for k, i := range r.open {

@@ -198,7 +198,7 @@ func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	return s.box.Preview(ctx, admin.Retry, numbers, nil)
 }
 
-// replay takes its turn and replays all dead letters in this process.
+// The method replay calls TakeTurn, and then replays all dead letters in this process.
 func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Letter, err error) {
 	ctx, turn, err := TakeTurn(ctx, s.store, []string{"billing"}, o.Lease, func(string) {})
 	if err != nil {

@@ -38,7 +38,7 @@ type Skipped struct {
 func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
 // Skip moves streams forward as if the missing versions had been applied. Each stream is moved in its own
-// transaction. Skip yields the result for each stream.
+// transaction. Skip yields the result of the move for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)

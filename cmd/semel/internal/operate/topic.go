@@ -56,7 +56,7 @@ type TopicLetter struct {
 	Cut      bool         `json:"cut,omitempty"`
 	// From is the topic, partition and offset of the original record.
 	From string `json:"from,omitempty"`
-	// Why adds details to Stands.
+	// Why adds details to the field Stands.
 	Why string `json:"why,omitempty"`
 
 	key      semel.Key

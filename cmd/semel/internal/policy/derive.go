@@ -84,7 +84,7 @@ type Replay struct {
 	Effects bool
 	// MaxAge is the maximum age of replayed messages; 0: no limit.
 	MaxAge time.Duration
-	// Looks reports whether the endpoint decides whether a replayed message may have effects.
+	// If Looks is true, the endpoint decides whether a replayed message may have effects.
 	Looks bool
 }
 

@@ -179,7 +179,7 @@ type HTTP struct {
 	URL string
 	// Headers are sent with each request, in the file's order. Values can be secret.
 	Headers []HTTPHeader
-	// Pass are the names of message headers that are copied to the request.
+	// The field Pass has the names of message headers that are copied to the request.
 	Pass []string
 	// NoKey sends requests without an idempotency key. If NoKey is set, MayDouble or MayBeLost has the user's
 	// reason why an unknown outcome is acceptable.

@@ -161,9 +161,9 @@ func JSONSchema() []byte {
 // LeastAuditKey is the minimum length of an audit key, in bytes. A key with fewer bytes could be guessed.
 const LeastAuditKey = 32
 
-// Audit configures the sealing of the audit trail.
+// Audit configures the audit chain, which shows later changes of the audit trail.
 type Audit struct {
-	// Key is the secret that seals the audit trail; empty without sealing. Never print Key.
+	// Key is the secret with which the lines of the audit chain are made; empty without a key. Never print Key.
 	Key string
 }
 

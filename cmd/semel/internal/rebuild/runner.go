@@ -28,7 +28,7 @@ type Runner struct {
 	// Replay is the recorded rebuild. Token identifies the process that runs the rebuild.
 	Replay admin.Replay
 	Token  store.Token
-	// Who is the person who runs the rebuild. The end of the rebuild is recorded with Who.
+	// Who is the name of the person that runs the rebuild, with which the end of the rebuild is recorded.
 	Who string
 	// Counts returns the counts of the running consumer. Far returns how much of the source is read. If Far
 	// fails, the progress keeps the last known values.

@@ -52,7 +52,7 @@ type Switch struct {
 	// At is called at each step, for tests; may be nil. If At returns an error, the switch ends as if its
 	// process had crashed.
 	At func(Point) error
-	// Report is called with a text about what the switch waits for; may be nil.
+	// Report is called with a text about the cause for which the switch waits; may be nil.
 	Report func(string)
 }
 

@@ -217,7 +217,7 @@ func (s *unfinished) Pending(_ context.Context, consumer string) (store.Pending,
 	return s.pending, nil
 }
 
-// turn returns a switch to generation 1.
+// The method turn returns a switch to generation 1.
 func (w *world) turn() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}

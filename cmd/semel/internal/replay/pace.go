@@ -37,5 +37,5 @@ func (p *pace) ask(ctx context.Context, most int) int {
 	}
 }
 
-// take subtracts n from the number of messages that may pass now.
+// The method take subtracts n from the number of messages that are allowed now.
 func (p *pace) take(n int) { p.tokens -= float64(n) }

@@ -23,7 +23,7 @@ const (
 )
 
 // Preview reads a source to the end and predicts the outcomes of its messages. Preview changes nothing.
-// Preview calls the function told with the counts so far; told may be nil.
+// Preview calls the function told with the counts of the messages that were read until then; told may be nil.
 //
 // If the source has two copies of a new message, the first copy counts as applied. The second copy counts as
 // a duplicate, or as a conflict if its content differs. Each new message needs some dozens of bytes of

@@ -30,7 +30,7 @@ type Runner struct {
 	Source *Source
 	// Progress is the progress that the store has recorded.
 	Progress admin.ReplayProgress
-	// Who is the person who runs the replay. The end of the replay is recorded with Who.
+	// Who is the name of the person that runs the replay, with which the end of the replay is recorded.
 	Who string
 	// Told is called after each recording of the progress; may be nil.
 	Told func()

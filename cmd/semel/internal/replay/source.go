@@ -213,7 +213,7 @@ func (s *Source) Part() float64 {
 	return done / all
 }
 
-// Progress returns the progress so far.
+// Progress returns the present progress of the replay.
 func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

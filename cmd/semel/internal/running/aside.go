@@ -59,8 +59,8 @@ func (a *Aside) Observe(e semel.Event) {
 	a.counts[g] += e.Messages
 }
 
-// mostGroups and mostShown limit the counted and the printed groups, because handlers can use any text as a
-// reason.
+// mostGroups limits the number of counted groups, and mostShown the number of printed groups, because
+// handlers can use any text as a reason.
 const (
 	mostGroups     = 1000
 	mostShown      = 20

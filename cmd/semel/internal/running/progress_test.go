@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// The type watched is a consumer that returns fixed values to a live line.
+// The type watched is a consumer that returns fixed values for a live line.
 type watched struct {
 	counts      semel.Counts
 	why, source string

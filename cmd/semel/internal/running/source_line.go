@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sourceLine returns a short form for terminals of a log line about what a consumer reads, such as "billing:
-// topic orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
-// consumer, sourceLine uses consumer.
+// sourceLine shortens, for terminals, a log line about the source of a consumer, such as "billing: topic
+// orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
+// consumer, sourceLine uses the parameter consumer.
 func sourceLine(consumer string, r slog.Record) string {
 	var describe func(attributes) string
 	switch r.Message {

@@ -22,7 +22,7 @@ var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.E
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because
-// there can be millions, and the summary counts them at the end. Lines about what a consumer reads are
+// there can be millions, and the summary counts them at the end. Lines about the source of a consumer are
 // written to w without time and level, wrapped to the given number of columns.
 func SumUp(log slog.Handler, w io.Writer, columns int) slog.Handler {
 	return sumUp{Handler: log, w: w, columns: columns}

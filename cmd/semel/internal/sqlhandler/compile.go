@@ -44,8 +44,8 @@ type Param struct {
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the key only
-	// when PostgreSQL plans the statement.
+	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the unique key
+	// only when it plans the statement.
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
@@ -192,8 +192,8 @@ func (h *Handler) bind(d Dialect, text string) statement {
 	return out
 }
 
-// place returns the number of the placeholder for value i. With reuse, a value that occurs twice has one
-// placeholder.
+// The method place returns the number of the placeholder for value i. With reuse, a value that occurs twice
+// has one placeholder.
 func (s *statement) place(i int, reuse bool) int {
 	if at := slices.Index(s.args, i); reuse && at >= 0 {
 		return at + 1

@@ -11,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. When the queue has no
+// gate gives spans to the queue of the OpenTelemetry SDK while the queue has room. When the queue has no
 // room, spans are dropped and counted. Without gate, the SDK would drop spans without counting the dropped
 // spans.
 type gate struct {

@@ -101,7 +101,7 @@ func (f *Facts) newer() bool {
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
 // disagree reports whether marker and row contradict each other, although Semel writes both in one
-// transaction. A row with a surrogate id, or with an id that older selectors found, has a separate marker, so
+// transaction. A row with a generated id, or with an id that older selectors found, has a separate marker, so
 // no contradiction is reported.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row

@@ -65,7 +65,7 @@ type told struct {
 	stage   Stage
 	applied Applied
 	says    string
-	// command is a command that the answer must contain; empty if the answer has no commands.
+	// The field command is a command that the answer must contain; empty if the answer has no commands.
 	command string
 }
 

@@ -84,8 +84,8 @@ type unreadable struct {
 	all           []string
 }
 
-// question is a step that adds records to the facts. If the database role cannot read the records, unread
-// gets the text what.
+// question is a step that adds records to the facts. If the database role cannot read the records, the text
+// in the field what is added to unread.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error
@@ -115,7 +115,7 @@ func (s Search) failed(consumer string, err error) error {
 // the cause can be a commit between the two statements.
 const looks = 4
 
-// look reads the markers and rows of an id.
+// The method look reads the markers and rows of an id.
 func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
 	for tries := 1; ; tries++ {
 		var barred unreadable

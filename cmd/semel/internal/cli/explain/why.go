@@ -83,7 +83,7 @@ func typedID(text string) (string, error) {
 	return string(id), nil
 }
 
-// askWhy searches for a message and prints what the stores know.
+// askWhy searches for a message and prints the records about it in the stores.
 func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	p, store, err := c.LoadFor(asked.store)
 	if err != nil {

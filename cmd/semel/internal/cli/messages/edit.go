@@ -233,7 +233,7 @@ func printEdit(c *command.CLI, v edited) {
 	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
-// writeDiff prints a difference between payloads. Indentation is kept.
+// writeDiff prints a difference between payloads. The printed difference keeps the indentation.
 func writeDiff(w io.Writer, diff string) {
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(line, "\n")

@@ -229,7 +229,7 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 	}
 }
 
-// rouseStreams wakes the processes that run the consumers of the changed streams.
+// rouseStreams notifies the processes that run the consumers of the changed streams.
 func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -46,7 +46,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// look opens the chosen stores and calls show.
+// The method look opens the chosen stores and calls the function show.
 func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err

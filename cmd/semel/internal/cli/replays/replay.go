@@ -323,7 +323,7 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, r.runner.Abandon(ctx))
 	}
-	closeIt = false // the consumer closes the source
+	closeIt = false // because the consumer closes the source
 	r.watch(made)
 	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
 	if r.live != nil {

@@ -308,7 +308,8 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 	return err
 }
 
-// stoppedBy returns an error that says who stopped the replay and why, or nil if nobody stopped the replay.
+// If a person stopped the replay, stoppedBy returns an error with the name of the person and the reason,
+// otherwise nil.
 func (r *replayRun) stoppedBy(state admin.ReplayState, err error) error {
 	if state != admin.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
 		return nil

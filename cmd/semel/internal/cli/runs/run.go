@@ -79,7 +79,7 @@ type execution struct {
 	options assembly.Options
 	live    *running.Live // nil if standard error is not a terminal
 	aside   running.Aside
-	// summedUp makes the log leave out what the summary shows.
+	// If the field summedUp is set, the log leaves out lines whose content the summary shows.
 	summedUp bool
 }
 

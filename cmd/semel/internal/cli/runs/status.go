@@ -56,7 +56,7 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 type need struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
-	// What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
+	// The field What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`

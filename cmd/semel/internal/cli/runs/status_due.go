@@ -60,8 +60,8 @@ func (w *watching) nextOfDue(ctx context.Context, s *assembly.Store, name string
 	return w.Suggest("run", "--consumer", public)
 }
 
-// firstDue returns the time since which a message of a consumer is due, for the first message that was due
-// before the given time; zero if there is no such message.
+// firstDue looks for the first message of a consumer that was due before the given time. firstDue returns the
+// time since which this message is due, or zero if it finds no message.
 func firstDue(ctx context.Context, s *assembly.Store, consumer string, before time.Time) (time.Time, error) {
 	states := []store.RowState{store.StateReceived, store.StateFailedRetryable, store.StateInProgress}
 	for r, err := range command.BoxOf(s).Rows(ctx, store.RowFilter{Consumer: consumer, States: states}) {

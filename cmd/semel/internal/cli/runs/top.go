@@ -176,7 +176,7 @@ func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *to
 	}
 }
 
-// sorting is what the user selected with keys.
+// sorting has the sort order and the scroll position that the user selected with keys.
 type sorting struct {
 	by  int // index in orders
 	top int // index of the first visible consumer

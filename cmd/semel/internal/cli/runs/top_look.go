@@ -71,7 +71,8 @@ type topView struct {
 type topLook struct {
 	At        time.Time `json:"at"`
 	Consumers []topView `json:"consumers"`
-	// Notes explain what was not readable. Failed is the number of stores that were not readable.
+	// Notes has explanations about stores and processes that were not readable. Failed is the number of stores
+	// that were not readable.
 	Notes  []string `json:"notes,omitempty"`
 	Failed int      `json:"-"`
 	// Asking means that no store has responded yet.

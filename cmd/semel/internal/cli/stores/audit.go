@@ -209,7 +209,7 @@ not match.`,
 	return f.add(c, cmd)
 }
 
-// sealedView shows the number of audit records that were sealed in a store.
+// sealedView shows the number of audit records that were added to the audit chain of a store.
 type sealedView struct {
 	Store     string `json:"store"`
 	Lines     int    `json:"lines"`

@@ -209,7 +209,7 @@ Privileges for your own tables are not included.`,
 				return command.UsageError("store %s is a file of SQLite, which has no roles: whoever may write the file may do everything", file)
 			}
 			if len(views) == 0 {
-				_, err := c.Open(p, store, false) // Open returns the error: there is no such store, or the store is Redis
+				_, err := c.Open(p, store, false) // Open returns an error if the store does not exist or is a Redis store
 				return err
 			}
 			return printGrants(c, views)

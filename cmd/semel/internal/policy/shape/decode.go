@@ -30,7 +30,7 @@ type Decoder struct {
 	expanded map[string]expansion
 }
 
-// Found returns the number of faults and warnings so far.
+// Found returns the number of faults and warnings that were found until now.
 func (d *Decoder) Found() int { return len(d.faults) }
 
 // NewDecoder returns a decoder for a file. Relative paths in the file start from dir.

@@ -45,7 +45,7 @@ func (p Place) Shown(text string) string {
 // Word reads a text. A text that looks like a number or a boolean must be quoted.
 type Word struct {
 	Leaf
-	// What describes the text in messages, such as "a path".
+	// The field What describes the text in messages, such as "a path".
 	What string
 	// Check returns a reason and a remedy for an invalid text; nil without further checks.
 	Check func(string) (reason, remedy string)
@@ -309,7 +309,7 @@ func endsInUnit(text string) bool {
 	return last < '0' || last > '9'
 }
 
-// sizeUnit is a suffix and the number of bytes it stands for.
+// sizeUnit is a suffix such as MiB, with the number of bytes of the unit.
 type sizeUnit struct {
 	suffix string
 	bytes  int64

@@ -188,7 +188,7 @@ func (o Object[T]) Words() string {
 // Named reads a mapping with names that the user chooses. The values keep the file's order.
 type Named[T any] struct {
 	Item Shape[T]
-	// What is the kind of the named things, such as "store". Error messages use What.
+	// The field What is the kind of the named things, such as "store". Error messages use What.
 	What string
 	Set  func(*T, string)
 }
