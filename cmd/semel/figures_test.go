@@ -79,7 +79,7 @@ func BenchmarkFiguresOfARun(b *testing.B) {
 	write(*figuresFile, table.String())
 }
 
-// feed appends the payments for a tenth of a second to the source file.
+// feed appends to the source file the payments that arrive in a tenth of a second.
 func feed(b *testing.B, n int) {
 	f, err := os.OpenFile("in.jsonl", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		folder := httpExample(t)
 		startPython(t, folder)
 		t.Setenv("WEBHOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
-		replace(t, folder, "semel.yaml", func(policy string) string { // otherwise the circuit breaker opens and the run does not end
+		replace(t, folder, "semel.yaml", func(policy string) string { // with the default policy, the circuit breaker would open and the run would not end
 			return strings.Replace(policy, "    handler:\n", "    retry: {disable_breaker: true}\n    handler:\n", 1)
 		})
 		output(t, folder, "semel", "run")

@@ -94,7 +94,7 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		recorded := func(a acted) int { // 0 if the row was already due
+		recorded := func(a acted) int { // the number of recorded retries; 0 if the row was already due
 			if a.Failed > 0 || a.Results[0].Error != nil {
 				return 0
 			}

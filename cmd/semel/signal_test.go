@@ -71,7 +71,7 @@ func (r *running) end(t *testing.T) int {
 	for r.log.Scan() {
 		t.Log(r.log.Text())
 	}
-	_ = r.cmd.Wait() // the exit code is checked by the caller
+	_ = r.cmd.Wait() // the caller checks the exit code
 	return r.cmd.ProcessState.ExitCode()
 }
 

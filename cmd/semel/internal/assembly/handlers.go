@@ -130,7 +130,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 	once := make([]sync.Once, len(all.Statements))
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
 	for name, is := range map[string]string{"type": all.Type, "step": all.Step} {
-		if is != "" { // at most one of type and step is set
+		if is != "" { // a statement has a type or a step, but not both
 			logger = logger.With(slog.String(name, is))
 		}
 	}
@@ -193,8 +193,8 @@ func (a *Assembly) CallKey(r store.StoredRow) string {
 const lookWithin = 5 * time.Second
 
 // publisher creates the handler of a consumer that publishes to Kafka. The assembly closes the publisher. If
-// a topic does not exist, publisher returns a fault of the policy. Brokers that do not respond are not a
-// fault.
+// a topic does not exist, publisher returns a fault of the policy. If the brokers do not respond, publisher
+// returns no fault.
 func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
 	h := c.Handler.Kafka
 	config := kafka.PublisherConfig{

@@ -109,7 +109,7 @@ func (d *postgres) Close() error {
 // address, so a remedy at the end would be overlooked.
 func (d *postgres) explain(err error) error {
 	text := err.Error()
-	if errors.Is(err, semel.ErrSchema) { // such an error has one line per fault
+	if errors.Is(err, semel.ErrSchema) { // a schema error has one line per fault
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	text = strings.Join(strings.Fields(text), " ")

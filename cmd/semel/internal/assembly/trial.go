@@ -116,7 +116,7 @@ func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
 			h.Fatal(err)
 		}
 		h.Cleanup(func() {
-			_ = a.Close() // the file is removed with the folder at the latest
+			_ = a.Close() // the error does not matter, because the file is removed with the folder
 			_ = os.Remove(path)
 		})
 		handlers, err := a.handlers(h.Context(), t.Consumer, a.Stores[0])

@@ -39,7 +39,7 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.S
 
 // Fetch implements source.Source.
 func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if err := h.open(); err != nil { // needed when the consumer has switched to another generation
+	if err := h.open(); err != nil { // the server is not open if the consumer has switched to another generation
 		return nil, err
 	}
 	return h.Receiver.Fetch(ctx, most)

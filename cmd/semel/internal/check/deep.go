@@ -34,14 +34,14 @@ type Deep struct {
 	Rest string
 }
 
-// denials compares the rows whose numbers are greater than after. The parameter most limits the number of
-// rows; see sqlstore.Store.Denials.
+// A function of type denials compares the rows whose numbers are greater than the parameter after. The
+// parameter most limits the number of rows; see sqlstore.Store.Denials.
 type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
-// compareRows compares all rows after from, one slice per statement. A row, its marker and its stream are
-// written in one transaction, so a single statement reads row, marker and stream in the same state.
-// compareRows therefore needs no snapshot that spans several statements. If a slice fails or ctx ends, the
-// result covers the earlier slices.
+// compareRows compares all rows whose number is greater than the parameter from, one slice of rows per
+// statement. A row, its marker and its stream are written in one transaction, so a single statement reads
+// row, marker and stream in the same state. compareRows therefore needs no snapshot that spans several
+// statements. If a slice fails or ctx ends, the result covers the earlier slices.
 func compareRows(ctx context.Context, from int64, within time.Duration, of denials) *Deep {
 	d := &Deep{From: from, To: from}
 	for d.Rest == "" {

@@ -29,7 +29,7 @@ func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstor
 		if row%2 != 0 {
 			continue
 		}
-		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // contradictions are not sorted, as in a database
+		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // like a database, the test store does not sort contradictions
 			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}

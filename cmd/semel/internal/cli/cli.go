@@ -26,7 +26,7 @@ func Main(ctx context.Context, args []string, s command.Streams) int {
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
 	c := &command.CLI{Streams: safe, Raw: s}
 	root := newRoot(c)
-	root.SetArgs(append([]string{}, args...)) // with nil, cobra would use the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // if the arguments were nil, cobra would use the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
 	ctx, stop := interruptible(ctx)
 	defer stop()

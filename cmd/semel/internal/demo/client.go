@@ -131,7 +131,7 @@ func (c *client) at(p Point) {
 	select {} // wait for the signal
 }
 
-// atPoint calls at for the corresponding fault point of Semel.
+// atPoint calls the method at with the step that corresponds to a fault point of Semel.
 func (c *client) atPoint(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:

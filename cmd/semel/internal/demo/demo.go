@@ -57,8 +57,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// one runs a consumer until all messages are acked. After each crash, one starts the consumer's process
-// again.
+// The function one runs a consumer until all messages are acked. After each crash, the function starts the
+// consumer's process again.
 func one(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
 	path := filepath.Join(o.Folder, name+".db")
 	if _, err := os.Stat(path); err == nil {

@@ -32,7 +32,7 @@ type Crash struct {
 const (
 	payments  = 300
 	accounts  = 8
-	perCopy   = 10 // of this number of payments, the producer sends one twice
+	perCopy   = 10 // the producer sends one of so many payments twice
 	lateness  = 20 // maximum number of payments between a payment and its copy
 	perPoint  = 4  // number of crashes at each point
 	maxAmount = 500

@@ -157,7 +157,7 @@ func TestRejectedClientsHoldNoConnection(t *testing.T) {
 		const body = `{"id":"evt_1"}`
 		s := attack(t, Options{Connections: 1}, nil)
 		for _, request := range []string{raw("Content-Length: 0\r\n", ""), raw(signedBy("another secret than theirs", body)+"Content-Length: 14\r\n", body), "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"} {
-			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // the connection stays open
+			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // each request uses a new connection, which the client keeps open
 				t.Errorf("%d", got)
 			}
 		}

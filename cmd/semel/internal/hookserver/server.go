@@ -118,7 +118,7 @@ const closeWithin = time.Second
 func (s *Server) Close() {
 	stop, cancel := within(closeWithin)
 	defer cancel()
-	_ = s.server.Shutdown(stop) // remaining connections are closed below
+	_ = s.server.Shutdown(stop) // the function closes remaining connections below
 	_ = s.server.Close()
 	s.group.Wait()
 }

@@ -56,7 +56,7 @@ func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 		return "the call was cancelled by this process"
 	case errors.As(err, &handshake):
 		return h.encryption(handshake.err)
-	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // a TLS alert of the server
+	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // the server sent a TLS alert
 		return legible.Printable(operation.Error())
 	case operation != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
 		return "the connection ended before the response was complete"

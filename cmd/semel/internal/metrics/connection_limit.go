@@ -49,7 +49,7 @@ func (c *connectionLimit) take(conn net.Conn, state http.ConnState) net.Conn {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	_, known := c.all[conn]
-	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // an unknown connection was removed before
+	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // an unknown connection that is not new was already removed
 		delete(c.all, conn)
 		return nil
 	}

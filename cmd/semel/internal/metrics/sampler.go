@@ -167,7 +167,7 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
-	for consumer := range to.watch.of { // consumers without rows are exported too, because alerts compare with 0
+	for consumer := range to.watch.of { // export 0 for consumers without rows, because alerts compare with 0
 		r := all[consumer]
 		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
 		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))

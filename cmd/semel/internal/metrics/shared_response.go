@@ -31,7 +31,7 @@ type responseSharing struct {
 func newResponseSharing(of http.Handler) *responseSharing {
 	packer, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // cannot fail: the compression level is valid
+		panic(err) // cannot happen, because the compression level is valid
 	}
 	return &responseSharing{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*shared{}}
 }

@@ -36,20 +36,20 @@ func duplicateSpike(which string, most float64) string {
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// The function parked returns an expression that is true if the number of parked messages is least or
-// greater. Intents that a replay suppresses on purpose do not count.
+// The function parked returns an expression that is true if the number of parked messages is equal to or
+// greater than the parameter least. Intents that a replay suppresses on purpose do not count as parked.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
 
-// pendingAge returns an expression that is true if a waiting message is older than most.
+// pendingAge returns an expression that is true if a waiting message is older than the parameter most.
 func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
 // threshold is an alert that policies can adjust. The function set reports whether a policy adjusts the
-// alert. The function own returns the rule for such a consumer, and the function rest the rule for all other
-// consumers.
+// alert. The function own returns the rule for a consumer with its own threshold, and the function rest
+// returns the rule for all other consumers.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool

@@ -16,7 +16,7 @@ import (
 // Watch counts batches, and messages that were parked, discarded or dead-lettered. Watch implements
 // semel.Observer and measure.Meter for the consumers that are passed to newWatch.
 type Watch struct {
-	of map[string]*watched // by consumer; constant after newWatch
+	of map[string]*watched // the counts by consumer; constant after newWatch
 }
 
 // The type watched has the counts of one consumer.
@@ -125,7 +125,8 @@ func (of *watched) serialises(on bool, now time.Time) {
 	of.serial.Turn(on, now)
 }
 
-// The method serialised returns how long batches have run one at a time, and whether batches run so now.
+// The method serialised returns how long batches have run one at a time, and whether batches run one at a
+// time now.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

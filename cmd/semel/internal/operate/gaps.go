@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StreamFilter chooses streams. A zero field does not restrict the choice.
+// StreamFilter chooses streams. A field with the value zero does not restrict the choice of streams.
 type StreamFilter struct {
 	Consumer string
 	// Source chooses streams of this source; nil chooses all sources. The empty string is the source without
@@ -106,7 +106,7 @@ func nameOf(plain, encoded string) string {
 // StreamDetail shows a stream with its unfinished rows, ordered by version.
 type StreamDetail struct {
 	StreamView
-	// Missing are the lowest missing versions before First, as ranges.
+	// Missing has the lowest missing versions that are smaller than First, as ranges.
 	Missing []Span `json:"missing"`
 	Rows    []View `json:"rows"`
 	// More reports that the stream has more rows than Rows.
@@ -125,7 +125,7 @@ func open() []store.RowState {
 		store.StateParked, store.StateDeadLettered}
 }
 
-// Stream returns a stream with at most limit rows; 0 means no limit.
+// Stream returns a stream with a limited number of rows; the limit 0 means no limit.
 func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (StreamDetail, error) {
 	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
 	f := rowsOf(s, 0, 0)
@@ -159,7 +159,7 @@ const (
 	mostHeld = 10_000
 )
 
-// missing returns the first ranges of versions before First that have no row.
+// missing returns the ranges of versions that have no row and are smaller than the first waiting version.
 func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {

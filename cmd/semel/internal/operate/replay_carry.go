@@ -217,9 +217,9 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// notDue handles a failed retry, for instance because of a lock on the row. The dead letter and the later
-// dead letters of its lanes are left, and the replay continues with others. notDue returns an error if the
-// store cannot be read either, or after too many failures.
+// notDue handles a failed retry, for instance because of a lock on the row. notDue leaves out the dead letter
+// and the later dead letters of its lanes, and the replay continues with other dead letters. notDue returns
+// an error if the store cannot be read either, or after too many failures.
 func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failed++; r.failed == mostFailed {

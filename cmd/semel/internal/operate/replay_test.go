@@ -295,7 +295,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 		if err != nil || tally(again, predictedFate) != "5 skipped as applied" {
 			t.Errorf("again: %s, %v", tally(again, predictedFate), err)
 		}
-		s.letters(t, 5, 2) // copies
+		s.letters(t, 5, 2) // deliver copies of the messages
 		s.wantOnce(t, 5)
 	})
 	t.Run("G4_of_one_identity_the_first_content_is_applied_and_the_other_is_in_conflict", func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 40, 4)
 		s.mend(t)
-		s.worker = func(ctx context.Context, numbers []int64) error { // processes rows in reverse order
+		s.worker = func(ctx context.Context, numbers []int64) error { // the worker processes rows in reverse order
 			for _, n := range slices.Backward(numbers) {
 				if err := s.work(ctx, "", []int64{n}); err != nil {
 					return err
@@ -337,7 +337,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	})
 	t.Run("law_8_what_waits_for_long_is_overtaken_by_none_of_its_key", func(t *testing.T) {
 		s := newLetters(t)
-		s.letters(t, 3, 2) // the third message has the key of the first
+		s.letters(t, 3, 2) // the third message has the same key as the first message
 		s.mend(t)
 		s.worker = func(ctx context.Context, numbers []int64) error {
 			const later = "update semel_inbox set due_at = due_at + 3600000 where number = 1 and due_at <= changed_at + 1000"
@@ -345,7 +345,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 				return err
 			}
 			if others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == 1 }); len(others) > 0 {
-				return s.work(ctx, "", others) // an empty list would mean all rows
+				return s.work(ctx, "", others) // an empty list of numbers would mean all rows
 			}
 			return nil
 		}

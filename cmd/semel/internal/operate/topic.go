@@ -61,7 +61,7 @@ type TopicLetter struct {
 
 	key      semel.Key
 	print    semel.Fingerprint
-	at       time.Time       // when the original record was sent
+	at       time.Time       // the time at which the original record was sent
 	delivery source.Delivery // set only if Stands is StandsUnknown
 }
 

@@ -209,7 +209,7 @@ func (c *Consumer) Says() []any {
 // provider returns the settings for the system that the handler calls.
 func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
-	case c.Handler.Kafka != nil: // consumers of the topic recognise copies at any time
+	case c.Handler.Kafka != nil: // a record that is published twice is harmless, because consumers of the topic recognise copies at any time
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.Effects != nil: // a response contains the effects, so a repeated call is harmless
 		return consumer.Provider{Window: consumer.WindowAlways}

@@ -193,7 +193,7 @@ type effectKind struct {
 	is string
 	// The field refused maps each guard that does not protect this kind of effect to the reason.
 	refused map[guard]string
-	// The field stated requires that the policy sets the retention explicitly.
+	// If the field stated is true, the policy must set the retention explicitly.
 	stated bool
 }
 

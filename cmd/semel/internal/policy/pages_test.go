@@ -162,8 +162,8 @@ func (r *reference) shared(path, at string, keys []shape.Meta) string {
 
 var linkInKey = regexp.MustCompile(`\]\(([a-z-]*)(\.md)?(#[a-z-]+)?\)`)
 
-// The method linked completes a link in the text of a key. The link names a page by base name, or a section
-// by the page or heading of the section.
+// The method linked completes a link in the text of a key. In the text, the link names a page by its base
+// name, or a section by its page or heading.
 func (r *reference) linked(path, text string) string {
 	return linkInKey.ReplaceAllStringFunc(text, func(link string) string {
 		part := linkInKey.FindStringSubmatch(link)

@@ -337,7 +337,8 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault)
 	return Parse(path, data, env)
 }
 
-// Parse reads a policy from data, as Load reads a file. Relative paths in data refer to the folder of name.
+// Parse reads a policy from data, as Load reads a file. Relative paths in data refer to the folder of the
+// file name in the parameter name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
 	d := shape.NewDecoder(name, p.Dir, env)

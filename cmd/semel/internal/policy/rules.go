@@ -79,7 +79,7 @@ func (r rules) identity() {
 		return
 	}
 	switch {
-	case r.consumer.Sends(): // a sender's messages have the identity of their intents
+	case r.consumer.Sends(): // the identity of a message is that of its intent
 	case !r.set("identity") && r.consumer.Strategy.Marks():
 		r.refuse("identity", "this key is missing, so copies of a message cannot be recognised",
 			`name a value that the producer sets once for each message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
@@ -219,7 +219,7 @@ func (r rules) retention(s *Source, store *Store) {
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	switch {
-	case c.Strategy.Lease: // the rule leased reports this
+	case c.Strategy.Lease: // the rule leased reports this fault
 		return false
 	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
 		r.refuse("retention.daily_partitions", "days can only be dropped if ids contain a time and keep is a duration", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake), or remove it")

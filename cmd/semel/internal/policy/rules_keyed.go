@@ -52,7 +52,7 @@ func (r rules) keyStore() {
 		return
 	}
 	r.keyedHandler()
-	c.AckOnReceipt = false // only this value is possible with leased keys
+	c.AckOnReceipt = false // with leased keys, a message is never acked before its effect
 	if r.ok("retention") && c.Retention.Keep == 0 {
 		r.refuse("retention", "keys in Redis always expire, so forever is not possible", "set a retention that is longer than a copy can be late, such as 30d")
 	}

@@ -151,7 +151,7 @@ func (r rules) pure(out *outside) {
 		r.refuse(at, fmt.Sprintf("each call needs a worker, and there are only %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
 	}
 	if !r.set("lanes") {
-		c.Lanes = consumer.LanesNone // otherwise the calls of a partition would run one after the other
+		c.Lanes = consumer.LanesNone // with lanes, the calls of a partition would run one after the other
 	}
 	if r.ok("timeout") && out.timeout > c.Timeout {
 		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),

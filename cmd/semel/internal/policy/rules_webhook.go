@@ -120,7 +120,7 @@ func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, r
 func (r rules) webhooks(s *Source) {
 	c := r.consumer
 	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
-		c.Lanes = consumer.LanesNone // one lane for the whole endpoint would let one waiting event block all others
+		c.Lanes = consumer.LanesNone // with one lane for the whole endpoint, one waiting event would block all other events
 	}
 	if !s.once() || !r.ok("strategy", "ack") {
 		return

@@ -227,7 +227,7 @@ func killed(t *testing.T, at rebuild.Point) {
 		t.Errorf("the switch was not killed: %v", err)
 	}
 	w.log.send(5)
-	pass(time.Minute) // the fence has expired by now
+	pass(time.Minute) // after a minute, the fence has expired
 	if at != rebuild.AfterSwitch {
 		if _, err := w.turn().Do(t.Context()); err != nil {
 			t.Errorf("again: %v", err)

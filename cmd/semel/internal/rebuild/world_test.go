@@ -111,7 +111,7 @@ type world struct {
 	log   *log
 
 	mutex   sync.Mutex
-	live    *reader // continues at the position of the previous reader
+	live    *reader // the live reader continues at the position of the previous live reader
 	builder *reader
 	fail    func(*semel.Message) error
 	stop    context.CancelFunc

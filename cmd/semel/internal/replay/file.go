@@ -86,7 +86,7 @@ func (f *File) offset(b Bound, to *int64) error {
 	return nil
 }
 
-// beginsLine reports whether the byte at offset at is the start of a line or the end of the file.
+// beginsLine reports whether an offset is the start of a line or the end of the file.
 func (f *File) beginsLine(at, size int64) (bool, error) {
 	if at == 0 || at == size {
 		return true, nil

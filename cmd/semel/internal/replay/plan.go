@@ -60,8 +60,8 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 // copies remembers the messages of the source that are new to the store.
 type copies struct {
 	seen      map[[16]byte]semel.Fingerprint
-	conflicts map[[16]byte]bool // by identity and content
-	accept    bool              // only the first content counts, and a conflict leaves no row
+	conflicts map[[16]byte]bool // the conflicts that were found, by identity and content
+	accept    bool              // if accept is true, only the first content counts, and a conflict leaves no row
 }
 
 func (c *copies) ending(f *admin.Prediction) ending {

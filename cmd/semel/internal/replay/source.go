@@ -117,7 +117,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 		if fresh := l.begin(offset); fresh {
 			ending = s.refused(d)
 		} else if offset <= l.After {
-			ending = skipped // completed and counted by an earlier run
+			ending = skipped // an earlier run has completed and counted the message
 		}
 		if ending == open {
 			wanted = append(wanted, *d)

@@ -20,7 +20,7 @@ func sourceLine(consumer string, r slog.Record) string {
 		describe = attributes.opened
 	case "webhooks are received":
 		describe = attributes.received
-	default: // for example the lines about single messages; a run can log millions of such lines
+	default: // all other lines stay out, for example the lines about single messages, of which a run can log millions
 		return ""
 	}
 	about := attributes{}

@@ -56,7 +56,7 @@ func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 }
 
 // compare returns an error if statement i had to change another number of rows. The parameter changed is the
-// actual number.
+// number of rows that the statement has changed.
 func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {

@@ -33,7 +33,7 @@ func compileIntent(n Intent) (intent, error) {
 	ready := intent{Intent: n}
 	for _, p := range append([]Param{{Name: "recipient", Selector: n.Recipient}, {Name: "key", Selector: n.Key}}, n.Body...) {
 		if p.Selector == "" {
-			p.Selector = "const:" // an empty constant
+			p.Selector = "const:" // a missing selector counts as an empty constant
 		}
 		s, err := selectors.Parse(p.Selector)
 		if err != nil {

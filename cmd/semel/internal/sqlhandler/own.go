@@ -59,8 +59,8 @@ func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	return ""
 }
 
-// target returns the table that a change writes to, and the tokens before the table's name. target returns
-// zero values if rest does not start with a change.
+// target returns the table that a change writes to, and the tokens before the table's name. If the tokens do
+// not start with a change, the function target returns zero values.
 func target(rest []sqltext.Token) (schema []sqltext.Token, table sqltext.Token) {
 	if !isChange(rest[0]) {
 		return nil, sqltext.Token{}

@@ -13,7 +13,7 @@ import (
 
 // values returns the values of all parameters for m.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	var room [8]selectors.Value // on the stack; enough for most statements
+	var room [8]selectors.Value // eight values are enough for most statements, and stay on the stack
 	found, err := selectors.Append(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)

@@ -50,7 +50,7 @@ type Options struct {
 
 // Tracer observes consumers and records spans of sampled messages.
 type Tracer struct {
-	of       map[string]*otel.Tracer // by consumer; constant after Open
+	of       map[string]*otel.Tracer // the tracers by consumer; constant after Open
 	provider *sdktrace.TracerProvider
 	gate     *gate
 }

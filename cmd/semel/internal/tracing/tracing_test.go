@@ -35,7 +35,7 @@ type receiver struct {
 	mutex    sync.Mutex
 	path     string
 	services []string
-	spans    map[string][]*tracev1.Span // by span name
+	spans    map[string][]*tracev1.Span // the received spans by name
 }
 
 // ServeHTTP accepts and records spans.
@@ -218,7 +218,7 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &kept{do: func(context.Context) error { return errors.New("503 of a test") }}
 			traced, said := opened(t, k)
-			for range 90 { // one and a half minutes
+			for range 90 { // wait for one and a half minutes
 				many(traced, 3)
 				<-time.After(time.Second)
 			}

@@ -69,7 +69,7 @@ func (f *Facts) first() Answer {
 	return doubted(f.Row, f.ofRow(f.Row))
 }
 
-// unknownCall starts the answer about a row whose call has an unknown outcome.
+// unknownCall is the start of the answer about a row whose call has an unknown outcome.
 const unknownCall = "It is unknown whether it was applied: a call has an unknown outcome. "
 
 // lead returns the start of an answer: unknownCall after a call with an unknown outcome, otherwise certain.

@@ -157,7 +157,7 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 		if rows[i].Conflict {
 			f.Conflicts = append(f.Conflicts, rows[i])
 		} else {
-			f.Row = &rows[i] // rows of older selectors come first, so the last row wins
+			f.Row = &rows[i] // rows of older selectors come first, so the row of the newest selectors stays
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })

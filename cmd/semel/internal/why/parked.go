@@ -75,8 +75,8 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting returns the answer about a conflict if the other content has no row. The other content has the
-// same version of the stream, or the same previous identity.
+// conflicting returns the answer about a conflict if the other content has no row. The other content of a
+// conflict has the same version of the stream, or the same previous identity.
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {

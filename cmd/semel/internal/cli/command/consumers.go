@@ -84,8 +84,8 @@ func GenerationOf(name string) (consumer string, number int64) {
 	return name, -1
 }
 
-// ActiveName returns the name under which stores keep the records of a consumer. If name contains a
-// generation, the records are those of that generation, otherwise those of the active generation. ActiveName
+// ActiveName returns the name under which stores keep the records of a consumer. If the name contains a
+// generation, the records are those of this generation, otherwise those of the active generation. ActiveName
 // returns an error for an unknown consumer.
 func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
 	if name == "" {

@@ -32,7 +32,8 @@ type reconciling struct {
 	grace                        time.Duration
 }
 
-// span is a range of time. If from or to is zero, the range is unlimited on that side.
+// span is a range of time. If the field from is zero, the range has no start. If the field to is zero, the
+// range has no end.
 type span struct{ from, to time.Time }
 
 func reconcileCommand(c *command.CLI) *cobra.Command {

@@ -79,7 +79,7 @@ func runDemo(ctx context.Context, c *command.CLI, seed uint64, keep string) (err
 	}
 	report, err := demo.Run(ctx, o)
 	if o.Terminal != nil {
-		fmt.Fprintln(o.Terminal) // an empty line after the progress bar
+		fmt.Fprintln(o.Terminal) // print an empty line after the progress bar
 	}
 	if err != nil {
 		return command.Failed(err)

@@ -226,7 +226,7 @@ func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func
 		log.Info("stopping: messages in flight are finished first; a second SIGINT or SIGTERM ends the process at once")
 	})
 	return func() {
-		if !stop() { // the function is already running
+		if !stop() { // the function that logs the stop is already running
 			<-said
 		}
 	}

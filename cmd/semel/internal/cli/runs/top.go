@@ -98,7 +98,7 @@ type watching struct {
 	stores []topStore
 	now    func() time.Time
 	call   caller
-	last   seen // the previous look
+	last   seen // the state of the consumers that was read before
 }
 
 // errNoStore is the error of `semel top --once` if no store was readable.

@@ -61,8 +61,8 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// The field since is the time of the pause. The field asked means that a process answered, and the field
-	// runs that this process reports the consumer.
+	// The field since is the time of the pause. The field asked means that a process answered. The field runs
+	// means that this process reports the consumer.
 	since       time.Time
 	asked, runs bool
 }

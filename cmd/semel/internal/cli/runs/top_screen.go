@@ -190,7 +190,8 @@ func lastError(e *metrics.LastError, now time.Time) string {
 	return fmt.Sprintf("%s ago, %s: %s", age(now, e.At), legible.Printable(e.Event), legible.Printable(e.Error))
 }
 
-// age formats the time between at and now. From one hour, age rounds to hours.
+// age formats the time between the parameters at and now. If the time is at least one hour, age rounds to
+// hours.
 func age(now, at time.Time) string {
 	ago := max(now.Sub(at), 0).Round(time.Second)
 	if ago >= time.Hour {

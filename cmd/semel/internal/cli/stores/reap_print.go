@@ -57,7 +57,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 			continue
 		}
 		name := cmp.Or(c.Consumer, consumer.Name)
-		if p.Generational(consumer) { // only for consumers with generations, so that otherwise no database is needed
+		if p.Generational(consumer) { // read the active generation only if the consumer has generations, so that other consumers need no database
 			if name, _, err = command.ActiveNameOf(ctx, []*assembly.Store{s}, name); err != nil {
 				return nil, err
 			}

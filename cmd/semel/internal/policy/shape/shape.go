@@ -127,7 +127,7 @@ func (o Object[T]) readGiven(d *Decoder, p Place, v *T) map[string]bool {
 func (o Object[T]) readAbsent(d *Decoder, p Place, seen map[string]bool, v *T) {
 	for _, f := range o.Fields {
 		switch {
-		case seen[f.Name]: // or the file has a misspelled key that probably means this key
+		case seen[f.Name]: // the file has the key, or a misspelled key that probably means this key
 		case f.Required:
 			d.Fault(p.key(f.Name, p.Node), "this key is missing", fmt.Sprintf("add %s: %s", f.Name, f.Shape.Words()))
 		}
