@@ -251,7 +251,7 @@ func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Stor
 }
 
 // An index that belongs to a constraint has the constraint's name. The index of an exclusion constraint is
-// not marked as unique, so constraints are searched too.
+// not marked as unique, so the query searches constraints as well as indexes.
 const postgresUnique = `select exists (
 	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
 	union all

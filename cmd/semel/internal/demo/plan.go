@@ -12,12 +12,12 @@ type Point string
 
 // The steps.
 const (
-	// Received: the process has received the delivery and has not started to process it.
+	// Received means that the process has received the delivery but has not started to process the delivery.
 	Received Point = "received"
-	// InTransaction: the booking is written, but the transaction is not committed.
+	// InTransaction means that the booking is written, but the transaction is not committed.
 	InTransaction Point = "in the transaction"
-	// BetweenSteps: one of two steps is done. The steps are the commit of the booking and the ack of the
-	// delivery; the consumer determines their order.
+	// BetweenSteps means that only the first of two steps is done. The steps are the commit of the booking and
+	// the ack of the delivery, in the order that the consumer has chosen.
 	BetweenSteps Point = "between booking and settling"
 )
 

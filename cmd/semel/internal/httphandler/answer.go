@@ -72,8 +72,8 @@ func read(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. The
-// byte after the first mostProblem bytes shows that the response is too long.
+// The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. If
+// first has stored mostProblem bytes and one more byte, the response is too long.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -115,9 +115,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// The function refuses reports whether the status guarantees that the server did not carry out the call. The
-// function is used for calls without an idempotency key that must not be repeated otherwise. A call with an
-// idempotency key is simply repeated, which is harmless.
+// The function refuses reports whether the status guarantees that the server did not carry out the call.
+// Semel asks this function before it repeats a call without an idempotency key, if the policy prefers a lost
+// call to a double call. A call with an idempotency key is simply repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,

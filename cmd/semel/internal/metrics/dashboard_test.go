@@ -39,7 +39,8 @@ func each(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + chosen + "}" + window + "))", "{{consumer}}"}
 }
 
-// The function named returns a query by consumer. The legend is the consumer's name and word.
+// The function named returns a query by consumer. The legend of each line is the consumer's name, followed by
+// the parameter word.
 func named(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 
 // dashboard returns the sections of the dashboard, most important first.

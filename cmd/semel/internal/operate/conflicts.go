@@ -62,7 +62,7 @@ var outcomes = map[store.Outcome]string{
 
 // firstContent returns the content with which a conflict disagrees, or nil if that content is unknown. The
 // marker describes the first content. If a person released the conflict for processing, the marker describes
-// the conflict's content instead.
+// the content of the conflict, not the first content.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

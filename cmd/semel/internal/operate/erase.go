@@ -19,8 +19,8 @@ type Erasure struct {
 	DryRun bool
 	// Discard discards unfinished rows before they are erased.
 	Discard bool
-	// Doubted is called in a dry run for each row that Discard would discard although a call of the row is
-	// in progress or has an unknown outcome. Doubted may be nil.
+	// Doubted is called in a dry run, for each row that would be discarded and that has a call in progress or
+	// with an unknown outcome. Doubted may be nil.
 	Doubted func(store.StoredRow)
 	// Shown is the maximum number of remaining rows that are listed; 0 means no limit. All remaining rows
 	// are counted.

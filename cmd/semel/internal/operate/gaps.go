@@ -79,8 +79,8 @@ type StreamView struct {
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	// Last is the last version that was applied or skipped.
 	Last int64 `json:"last_version"`
-	// First is the smallest waiting version. Blocked is the number of waiting rows. Oldest is the receive
-	// time of the first waiting row.
+	// First is the smallest waiting version. Blocked is the number of rows that wait for an earlier version.
+	// Oldest is the receive time of the first waiting row.
 	First   int64      `json:"first_blocked,omitempty"`
 	Blocked int64      `json:"blocked"`
 	Oldest  *time.Time `json:"oldest_received_at,omitempty"`

@@ -66,7 +66,7 @@ func Plain(line string) string {
 var subject = regexp.MustCompile(`^(consumer|store|source) ([^ ]+): `)
 
 // onceNamed removes the name of a consumer, store or source if the text behind it begins with the same name.
-// The name occurs twice if a function and its caller have both added the name.
+// An error text has the same name twice if a function and its caller have both added the name.
 func onceNamed(line string) string {
 	found := subject.FindStringSubmatch(line)
 	if found == nil {

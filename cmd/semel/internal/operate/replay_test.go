@@ -262,7 +262,7 @@ func (s *letterShop) letters(t *testing.T, n, keys int) {
 	}
 }
 
-// tally counts dead letters by fate, as text.
+// tally returns, as text, the number of dead letters by fate.
 func tally(letters []Letter, of func(Letter) Fate) string {
 	counts := map[Fate]int{}
 	for _, l := range letters {

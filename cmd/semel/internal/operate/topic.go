@@ -29,8 +29,8 @@ const (
 	StandsOther Standing = "conflict"
 	// StandsUnknown means that the store has neither a row nor a marker for the identity.
 	StandsUnknown Standing = "unknown here"
-	// StandsNameless means that the record has no identity or no fingerprint. For a record without identity or
-	// fingerprint, it is unknown whether the message was applied.
+	// StandsNameless means that the record has no identity or no fingerprint. If a record has no identity or no
+	// fingerprint, it is unknown whether its message was applied.
 	StandsNameless Standing = "no identity"
 	// StandsForeign means that another consumer or another program wrote the record.
 	StandsForeign Standing = "foreign"

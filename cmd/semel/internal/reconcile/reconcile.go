@@ -198,8 +198,8 @@ type identity struct {
 	found   Outcome
 	at      int64
 	effects int
-	// The field later means that the message had not ended when it was read. The marker found at the end can be
-	// newer than the list of effects.
+	// The field later means that the message had not ended when the comparison read the message. The marker
+	// found at the end can be newer than the list of effects.
 	later bool
 	// The field former is the previous identity of the message; zero if it has none.
 	former semel.Key

@@ -101,7 +101,7 @@ func plainText(v selectors.Value) string {
 	return text
 }
 
-// object returns a JSON object with the values in order. Equal values always give equal bytes.
+// object returns a JSON object with the values in order. From equal values, object always makes equal bytes.
 func object(names []string, values []selectors.Value) []byte {
 	out := []byte{'{'}
 	for i, v := range values {

@@ -27,7 +27,7 @@ func (w watched) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add
 // compare, Semel compares the numbers before the commit.
 //
 // With Queue, a violation of the business key would only appear at the commit, too late to treat the message
-// as a duplicate. Consumers with a business key therefore use Handle.
+// as a duplicate. Consumers with a business key therefore use Handle instead of Queue.
 func (h *Handler) Queue(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 	values, err := h.values(m)
 	if err != nil {

@@ -20,8 +20,8 @@ func redirectLog(l *slog.Logger) {
 	log.SetOutput(logBridge{l})
 }
 
-// Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text
-// instead.
+// Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text instead
+// of the line.
 func (o logBridge) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte(unsolicited)) {
 		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")

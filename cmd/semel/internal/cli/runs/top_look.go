@@ -62,7 +62,7 @@ type topView struct {
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
 	// The field since is the time of the pause. The field asked means that a process answered. The field runs
-	// means that this process reports the consumer.
+	// means that the answering process reports the consumer.
 	since       time.Time
 	asked, runs bool
 }
@@ -130,7 +130,8 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
-// unread adds a view without numbers for each of the policy's consumers in a store that is not readable.
+// If a store is not readable, unread adds, for each of its consumers, a view in which the numbers are
+// unknown.
 func (w *watching) unread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
