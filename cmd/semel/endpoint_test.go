@@ -82,7 +82,7 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints maps scripts to their endpoints. The map is concurrent, because scripts run concurrently.
+// endpoints maps scripts to their endpoints. endpoints is a sync.Map, because scripts run concurrently.
 var endpoints sync.Map
 
 // The script command "calls TEXT" compares the calls that the endpoint has received with TEXT. Each call is

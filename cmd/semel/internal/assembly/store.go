@@ -225,7 +225,7 @@ const preparesNames = "semel: prepares named statements"
 // The pool checks each new connection, because an operator may add a pooler during a run. The check compares
 // process ids: behind a pooler, the id that the client received differs from the id of the server process.
 // When a pooler is found, the pool replaces all connections that use named statements. No statement fails
-// because of the change, so the change does not count as an attempt of a message.
+// because connections are replaced, so replacing connections does not count as an attempt of a message.
 func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	var pooled atomic.Bool
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {

@@ -16,7 +16,7 @@ import (
 
 const (
 	// mostRead is the maximum number of bytes that are read from a response so that the connection can be
-	// reused. If a response is longer, the connection is closed.
+	// reused. If a response is longer than mostRead, the connection is closed.
 	mostRead = 1 << 20
 	// mostProblem is the maximum length of a problem document that is parsed.
 	mostProblem = 64 << 10

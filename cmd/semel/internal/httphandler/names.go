@@ -46,8 +46,8 @@ func Passable(name string) string {
 // Sendable reports whether value is a valid header value.
 func Sendable(value string) bool { return sendable([]byte(value)) }
 
-// sendable implements the rule for header values in RFC 9110, section 5.5. Values with blanks at the start
-// or end are rejected, because other software removes such blanks.
+// sendable implements the rule for header values in RFC 9110, section 5.5. A header value with blanks at the
+// start or the end is rejected, because other software removes these blanks.
 func sendable(value []byte) bool {
 	for _, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {

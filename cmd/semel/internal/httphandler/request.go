@@ -19,8 +19,9 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is a part of the input from which the idempotency key is computed, besides the identity. The value of
-// step must never change, because otherwise a message whose call is in progress would get another key.
+// step is a constant part of the input from which the idempotency key is computed; the other part is the
+// identity. The value of step must never change, because otherwise a message whose call is in progress would
+// get another key.
 const step = "handler"
 
 // The headers that Semel defines.

@@ -47,7 +47,7 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// handler returns a handler that calls the endpoint. The configuration of the handler is that of a policy,
+// handler returns a handler that calls the endpoint. The configuration of the handler comes from a policy,
 // with the given changes.
 func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 	t.Helper()

@@ -31,8 +31,8 @@ type View struct {
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	Version      int64  `json:"version,omitempty"`
-	// Key is the key of the message. Lined reports that other messages of the same key or partition wait
-	// until this message is finished.
+	// Key is the key that orders the message. Lined reports that other messages of the same key or partition
+	// wait until this message is finished.
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`

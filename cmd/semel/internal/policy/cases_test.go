@@ -92,7 +92,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The function accepted returns valid policies. The field want of a case has the expected warnings.
+// The function accepted returns valid policies. The field want of a test case has the expected warnings.
 func accepted() []policyCase {
 	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// parts is the number of files. With ten million ids, each file has about 40,000 ids.
+// parts is the number of temporary files. With ten million ids, each file has about 40,000 ids.
 const parts = 256
 
 // record is a sent identity or an effect.

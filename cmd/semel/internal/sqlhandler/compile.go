@@ -44,7 +44,7 @@ type Param struct {
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the unique key
+	// If Upsert is true, the statement names the columns of a unique key. PostgreSQL looks for the unique key
 	// only when it plans the statement.
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.

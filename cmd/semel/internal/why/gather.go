@@ -195,7 +195,7 @@ func (s Search) facts(key semel.Key) *Facts {
 	return &Facts{Store: s.Box.Store, Key: key, Bare: s.Bare, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
-// Rows returns all rows of the identity. The row with the first content is first.
+// Rows returns all rows of the identity. The first row is the row with the first content.
 func (f *Facts) Rows() []store.StoredRow {
 	var all []store.StoredRow
 	if f.Row != nil {

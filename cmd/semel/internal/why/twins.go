@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// An identity can have several rows with different contents. The marker belongs to one of these rows (law
-// 16). The answer follows from the row that the marker belongs to.
+// An identity can have several rows with different contents. The marker of the identity belongs to one of its
+// rows (law 16). The answer follows from the row that the marker belongs to.
 
 // owner returns the row that the marker of the identity belongs to. If there is no marker, owner returns the
 // row that was applied, else a waiting row, else the row with the first content. owner returns nil if the

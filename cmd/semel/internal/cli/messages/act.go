@@ -234,7 +234,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 	return nil
 }
 
-// foreseen describes the result of a dry run: the numbers of rows by result, consumer and reason.
+// foreseen describes the result of a dry run: the number of rows for each result, consumer and reason.
 func foreseen(all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
