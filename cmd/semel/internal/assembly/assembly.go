@@ -67,8 +67,8 @@ type Assembly struct {
 	hooksMutex sync.Mutex
 	// The field hooks has the webhook servers, by address.
 	hooks map[string]*hookserver.Server
-	// The field unfit maps the names of stores that failed at the start to their errors. All consumers of these
-	// stores have on_failure: continue, so the run starts without these consumers.
+	// The field unfit maps the names of stores that failed at the start to their errors. All consumers of a
+	// failed store have on_failure: continue, so the run starts without these consumers.
 	unfit map[string]error
 	// The field runs has the consumers that have not stopped running.
 	runs underWay
@@ -257,7 +257,7 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
-// Reader creates the named consumer with another source. The consumer processes the other source to the end,
+// Reader creates the named consumer with another source. The consumer processes the given source to the end,
 // and parks messages that would otherwise go to the dead-letter topic.
 func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)

@@ -43,7 +43,7 @@ func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
 // The function queued returns a function that queues the statements, so that pgx sends them together.
 func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
 
-// The function made creates the consumer with these handlers, for a store with transactions of type Tx.
+// The function made creates the consumer with the given handlers, for a store with transactions of type Tx.
 func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
 	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
 	if h.steps == nil {

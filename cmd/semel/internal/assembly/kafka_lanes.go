@@ -16,9 +16,9 @@ import (
 // between such log lines.
 const patience = time.Minute
 
-// lanes has the states of one consumer's partitions. From these states, lanes formats a line for the
-// terminal, and logs a warning if a message delays a partition. The Kafka adapter itself warns about open
-// transactions.
+// lanes has the states of one consumer's partitions. From the states of the partitions, lanes formats a line
+// for the terminal, and logs a warning if a message delays a partition. The Kafka adapter itself warns about
+// open transactions.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time

@@ -109,8 +109,8 @@ func TestAPolicyCanSetEveryFieldOfTheConfiguration(t *testing.T) {
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout, and TopicPattern excludes Topics; the test above covers these fields.
-		// The field Options exists only for Go programs.
+		// NextGen excludes SessionTimeout, and TopicPattern excludes Topics; the test above covers SessionTimeout
+		// and Topics. The field Options exists only for Go programs.
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "TopicPattern" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}

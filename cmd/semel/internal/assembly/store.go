@@ -37,8 +37,8 @@ type Store struct {
 	policy *policy.Store
 }
 
-// tables has the methods for Semel's own tables. SQLite and PostgreSQL implement these methods in the same
-// way.
+// tables has the methods for Semel's own tables. SQLite and PostgreSQL implement the methods of tables in the
+// same way.
 type tables interface {
 	// OpenSchemas returns warnings about schemas in which other database roles may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
@@ -119,7 +119,7 @@ type opening struct {
 	// create allows the store to create a missing database.
 	create bool
 	// With the field patient, the store waits longer for writers that never pause. The field is set for commands
-	// that a person runs, because nothing retries these commands.
+	// that a person runs, because nothing retries a command of a person.
 	patient bool
 	// cipher encrypts stored payloads; nil without encryption.
 	cipher store.Cipher

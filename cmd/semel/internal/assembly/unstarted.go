@@ -56,8 +56,8 @@ func (a *Assembly) spares(store string) bool {
 }
 
 // spareUnanswering waits up to 15 seconds for each store that the run may do without, and then continues
-// without the store. Without this limit, a server that accepts connections but never responds would stop the
-// consumers of other stores from starting.
+// without the store. Without the limit of 15 seconds, a server that accepts connections but never responds
+// would stop the consumers of other stores from starting.
 func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	for _, s := range a.Stores {
 		if len(a.Stores) == 1 || !a.spares(s.Name()) {

@@ -77,7 +77,7 @@ func (s *Subject) horizon() Answer {
 }
 
 // The function repeated returns the answer to question 13 for webhooks. A provider repeats a request for a
-// certain time, so copies arrive within that time.
+// certain time, so copies of the request arrive within this time.
 func (s *Subject) repeated(keep time.Duration) Answer {
 	late := s.Source.Webhook.Repeats + s.Consumer.Retention.Delay
 	if late > keep {

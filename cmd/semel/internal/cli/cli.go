@@ -70,8 +70,8 @@ func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// mendDefaults hides the commands that cobra adds. mendDefaults also makes these commands reject unknown
-// arguments, as the commands of semel do.
+// mendDefaults hides the commands that cobra adds. mendDefaults also makes the commands of cobra reject
+// unknown arguments, as the commands of semel do.
 func mendDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// acts lists the commands that change stored data or control consumers. Each of these commands has the flag
+// acts lists the commands that change stored data or control consumers. Each command in acts has the flag
 // --dry-run.
 var acts = []string{
 	"gaps skip",

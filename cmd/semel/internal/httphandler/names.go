@@ -18,8 +18,8 @@ var ours = []string{
 // oursBegin lists the prefixes of further headers that Semel sets.
 var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 
-// credentials lists headers that authenticate the client. The policy may set these headers, but a message
-// must not.
+// credentials lists headers that authenticate the client. The policy may set a header in credentials, but a
+// message must not.
 var credentials = []string{"authorization", "cookie", "x-api-key"}
 
 // Allowed returns why the policy may not set the header, or "" if the policy may set it.

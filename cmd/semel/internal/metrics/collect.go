@@ -140,8 +140,8 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 }
 
 // The method aside exports how many messages were parked, discarded or dead-lettered for one reason. Most
-// counts stay 0, and the metrics of these counts are created only once. The caller must hold the mutex of the
-// consumer.
+// counts stay 0, and the metric of a count that is 0 is created only once. The caller must hold the mutex of
+// the consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_unapplied_total"
 	if n > 0 {

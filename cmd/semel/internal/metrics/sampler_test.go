@@ -38,7 +38,7 @@ func scraped(t *testing.T, s *Sampler) string {
 	return gathered(t, newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{s}, Options{}))
 }
 
-// The function says checks that a scrape contains these lines.
+// The function says checks that a scrape contains the given lines.
 func says(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {

@@ -30,7 +30,7 @@ func within(conditions ...string) string {
 }
 
 // duplicateSpike returns an expression that is true if more than half of the deliveries are duplicates and
-// the rate of duplicates is above most per second.
+// the rate of duplicates is greater than the parameter most, per second.
 func duplicateSpike(which string, most float64) string {
 	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)

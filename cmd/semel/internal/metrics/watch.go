@@ -34,7 +34,7 @@ type watched struct {
 	serial measure.Stopwatch                   // guarded by mutex
 }
 
-// newWatch returns a Watch of these consumers.
+// newWatch returns a Watch of the given consumers.
 func newWatch(consumers []string) *Watch {
 	w := &Watch{of: map[string]*watched{}}
 	for _, name := range consumers {

@@ -112,8 +112,8 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed the
-	// number of rows. If Counted is false, a person gave the numbers in Filter.Numbers.
+	// If Counted is true, other filters chose the rows in Filter.Numbers, and a person confirmed the number of
+	// rows. If Counted is false, a person gave the numbers in Filter.Numbers.
 	Counted bool
 	// Group limits the command to the rows of this failure group; empty for no limit.
 	Group string

@@ -22,7 +22,7 @@ type KeptView struct {
 	Why     string  `json:"horizon,omitempty"`
 	Off     bool    `json:"off,omitempty"`
 	// Progress is the time at which the consumer last recorded its progress. Held is the lane that keeps the
-	// cutoff from advancing. Oldest is the time of the oldest record in that lane.
+	// cutoff from advancing. Oldest is the time of the oldest record in the lane Held.
 	Progress time.Time  `json:"progress"`
 	Held     string     `json:"held_by,omitempty"`
 	Oldest   *time.Time `json:"oldest,omitempty"`

@@ -16,7 +16,7 @@ import (
 // TopicPlan is the plan for replaying the dead letters of a topic.
 type TopicPlan struct {
 	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
-	// letters with a row. Each of these two parts is ordered by age, oldest first.
+	// letters with a row. Within each part of Letters, the order is by age, oldest first.
 	Letters []Letter
 	// The field unknown has the dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter

@@ -222,7 +222,8 @@ func TestPoliciesWithoutFaults(t *testing.T) {
 	}
 }
 
-// Daily partitions of markers work in PostgreSQL only, so this case is not in the list of accepted policies.
+// Daily partitions of markers work in PostgreSQL only, so the case of daily partitions is not in the list of
+// accepted policies.
 func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	for _, ids := range []string{"uuidv7", "ulid", "snowflake"} {
 		p, faults := parse(policyCase{edits: adopts("retention: {keep: 30d, id_time: " + ids + ", daily_partitions: true}")})

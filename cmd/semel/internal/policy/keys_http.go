@@ -264,8 +264,8 @@ func publishShape() shape.Object[Publish] {
 type Publish struct {
 	// Brokers are the addresses of brokers, as host:port.
 	Brokers []string
-	// Topic is the destination of messages. A message header with the name TopicHeader can select one of
-	// Topics instead. The policy sets Topic, TopicHeader or both.
+	// Topic is the destination of messages. A message header with the name TopicHeader can select one of Topics
+	// instead of Topic. The policy sets Topic, TopicHeader or both.
 	Topic, TopicHeader string
 	Topics             []string
 	// Timeout is the maximum duration of one call to the brokers.

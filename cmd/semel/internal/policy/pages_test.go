@@ -139,8 +139,8 @@ func (r *reference) section(path string, keys []shape.Meta) {
 	}
 }
 
-// The method shared records that the section with the path at prints these keys. If an earlier section prints
-// the same keys, the method returns a link to that section.
+// The method shared records that the section with the path at prints the given keys. If an earlier section
+// prints the same keys, the method returns a link to that section.
 func (r *reference) shared(path, at string, keys []shape.Meta) string {
 	if len(keys) == 0 {
 		return ""

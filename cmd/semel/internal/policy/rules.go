@@ -215,7 +215,7 @@ func (r rules) retention(s *Source, store *Store) {
 }
 
 // The rule days rejects daily partitions of markers for consumers that cannot have daily partitions. The rule
-// returns true if it found such a fault.
+// returns true if it found a consumer that cannot have daily partitions.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	switch {

@@ -25,7 +25,7 @@ func selector(check func(text string, s selectors.Selector) error) shape.Word {
 }
 
 // idSelector rejects a selector that cannot be part of an identity. Other rules check constants and shared
-// values, because these rules need the complete list of selectors.
+// values, because the check of constants and shared values needs the complete list of selectors.
 func idSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil

@@ -73,7 +73,7 @@ func Subtests(report handlertest.Report) []Subtest {
 	return all
 }
 
-// In returns the subtests of these groups with this result.
+// In returns the subtests of the given groups with the given result.
 func (p *Proof) In(result Result, groups ...handlertest.Group) (all []Subtest) {
 	for _, s := range p.Subtests {
 		for _, g := range groups {

@@ -105,8 +105,8 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 }
 
 // giveUp removes the fences of a failed switch. If the connection broke during the last step, the step may
-// have been committed. Removing the fences waits for that commit, so giveUp can then read the active
-// generation. giveUp returns nil if the switch was committed.
+// have been committed. Removing the fences waits for the commit of the last step, so giveUp can then read the
+// active generation. giveUp returns nil if the switch was committed.
 func (s *Switch) giveUp(ctx context.Context, why error) error {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
 	defer end()

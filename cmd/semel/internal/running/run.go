@@ -85,7 +85,7 @@ func names(err error, consumer string) bool {
 const failedEvery = time.Minute
 
 // logFailure logs the failure of a consumer, and repeats the line until over ends. If a bounded source ended
-// with unfinished messages, logFailure logs nothing, because the command reports this error.
+// with unfinished messages, logFailure logs nothing, because the command reports unfinished messages itself.
 func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return

@@ -101,7 +101,7 @@ func claims() line {
 }
 
 // The function reclaimed returns the line with the number of claims taken over from processes that may have
-// died. The line about these claims is printed if their number is not zero.
+// died. The summary has the line about claims that were taken over only if their number is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }

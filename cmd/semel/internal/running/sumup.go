@@ -17,8 +17,8 @@ import (
 var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
-// shown lists the log lines that only repeat the live line or the summary. Package consumer logs lines with
-// these texts.
+// shown lists the log lines that only repeat the live line or the summary. Package consumer logs the lines in
+// shown.
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because

@@ -18,7 +18,7 @@ type Config struct {
 	// Params are the parameters of the statements.
 	Params []Param
 	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. If
-	// Params has a parameter with the name generation, that parameter is used instead.
+	// Params has a parameter with the name generation, that parameter is used instead of the built-in parameter.
 	Generation *int64
 	// Statements run in this order.
 	Statements []Statement

@@ -45,8 +45,9 @@ func (d Dialect) isOwn(name string, these ...string) bool {
 }
 
 // ownTarget returns a table of Semel that a change writes to, in two cases that ownTables does not reject.
-// The first case is the view of markers, whose name is allowed for reading. The second case is a table name
-// in string quotes, which SQLite accepts. If neither case applies, ownTarget returns "".
+// The first case that ownTables does not reject is the view of markers, whose name is allowed for reading.
+// The second case that ownTables does not reject is a table name in string quotes, which SQLite accepts. If
+// neither case applies, ownTarget returns "".
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {

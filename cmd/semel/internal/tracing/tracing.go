@@ -85,9 +85,9 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler returns a sampler that records every span. If a ratio is set, the sampler records this share of all
-// traces. Consumers start spans only for messages with a sampled parent span, and for batches that contain
-// such a message.
+// sampler returns a sampler that records every span. If a ratio is set, the sampler records only the given
+// share of all traces. Consumers start spans only for messages with a sampled parent span, and for batches
+// that contain such a message.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)

@@ -11,7 +11,7 @@ import (
 // Command is a command of semel, word by word, without the flags that choose a policy or a store.
 type Command []string
 
-// because adds the flag --because, whose value the user must fill in.
+// The method because adds the flag --because, whose value the user must fill in.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
 // rowCommand returns a command that shows a row. The parameter name is the name of the command, with blanks

@@ -55,7 +55,8 @@ func Terminal() Streams {
 // CLI has the streams of one run of the program, and the flags that most commands share.
 type CLI struct {
 	Streams
-	// Raw are the streams without escaping. Live lines and the protocol between processes need these streams.
+	// Raw are the streams without escaping. Live lines and the protocol between processes need streams without
+	// escaping.
 	Raw      Streams
 	Config   string
 	Consumer string

@@ -69,8 +69,8 @@ func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, n
 }
 
 // firstGeneration is the suffix with which a user names the first generation of a consumer. A name without a
-// suffix means the active generation. In a store, however, the first generation has the consumer's name
-// without a suffix.
+// suffix means the active generation. In a store, the records of the first generation have the consumer's
+// name without a suffix.
 const firstGeneration = "@0"
 
 // GenerationOf splits a name into consumer and generation. If the name has no generation, number is -1.

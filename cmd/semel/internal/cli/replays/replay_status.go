@@ -56,7 +56,8 @@ func (v ReplayView) state() string {
 	return string(v.State)
 }
 
-// nouns maps kinds of replays to their names in texts. The command groups have the same names.
+// nouns maps kinds of replays to their names in texts. The names of the command groups are the names in
+// nouns.
 var nouns = map[admin.ReplayKind]string{admin.ReplayAgain: "replay", admin.ReplayRebuild: "rebuild"}
 
 func replayStatus(c *command.CLI, kind admin.ReplayKind) *cobra.Command {

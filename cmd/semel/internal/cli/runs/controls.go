@@ -129,7 +129,7 @@ func (l *consumersListed) print(ctx context.Context, all []controlled) error {
 	return err
 }
 
-// notInRun is the state of a consumer that the run at the policy's address does not run.
+// notInRun is the state of a consumer that the process at the policy's address does not run.
 const notInRun = "not in run"
 
 // progressOf returns the time at which a process of the consumer last recorded progress; nil if the time is

@@ -172,7 +172,8 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 }
 
 // remedy returns what to do about partitions whose group offset is ahead of the store. The parameter ahead is
-// the number of these partitions, and byPerson is the number of those whose offset a person has set.
+// the number of partitions that are ahead, and byPerson is the number of partitions among them whose offset a
+// person has set.
 func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {

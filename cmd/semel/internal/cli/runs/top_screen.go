@@ -72,8 +72,8 @@ func (s *screen) close() {
 	s.restore()
 }
 
-// draw shows a frame. The first two lines and the last line are always visible. Between these visible lines,
-// draw shows as many lines as fit, starting at line top.
+// draw shows a frame. The first two lines and the last line are always visible. Between the second line and
+// the last line, draw shows as many lines as fit, starting at line top.
 func (s *screen) draw(frame []string, rows, top int) error {
 	if head, foot := frame[:2], frame[len(frame)-1:]; len(frame) > rows && rows > 3 {
 		body := frame[2 : len(frame)-1]

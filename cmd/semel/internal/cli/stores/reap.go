@@ -173,7 +173,7 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 }
 
 // afterDryRun returns the sentence that is printed after a dry run. If the command would remove markers, the
-// sentence contains the command that removes these markers.
+// sentence contains the command without --dry-run, which removes the markers.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
 		return "nothing was removed; semel retention run removes it"

@@ -20,7 +20,8 @@ type Decoder struct {
 	env       func(string) (string, bool)
 	faults    []Fault
 	// The field refused has the paths of faults that reject the policy. The field refusedBelow has all paths
-	// above a refused path. The rules look up many paths; with these maps, the rules do not take quadratic time.
+	// above a refused path. The rules look up many paths; with the maps refused and refusedBelow, the rules do
+	// not take quadratic time.
 	refused, refusedBelow map[string]bool
 	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
