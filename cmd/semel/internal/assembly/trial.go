@@ -61,7 +61,7 @@ func Untested(p *policy.Policy, c *policy.Consumer) string {
 	return ""
 }
 
-// Run runs all subtests. An error means that the subtests could not start.
+// Run runs all subtests. If Run returns an error, the subtests could not start.
 func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
 	if p := t.Policy.Store(t.Consumer.Store); p.Postgres != nil {
 		return t.onPostgres(ctx, p)

@@ -122,7 +122,7 @@ func (t *Trial) tables(of *policy.Store) (string, error) {
 	return text + more, err
 }
 
-// The variable qualified matches a name with a schema or an alias before it.
+// The variable qualified matches a name that has a schema or an alias in front, as in shop.orders.
 var qualified = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
 
 // The method stays returns an error if a statement names a schema, because such a statement could change

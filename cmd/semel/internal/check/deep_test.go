@@ -22,7 +22,7 @@ type shelf struct {
 	calls  int
 }
 
-// denials compares rows like a store.
+// denials compares rows in the way in which a store does.
 func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
 	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {

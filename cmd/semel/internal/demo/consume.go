@@ -19,7 +19,7 @@ const (
 	Semel       = "semel"
 )
 
-// Names returns the names of the consumers. The consumers have this order in the printed table, too.
+// Names returns the names of the consumers. The printed table has the consumers in the order of Names.
 func Names() []string { return []string{SettleFirst, SettleLast, Semel} }
 
 // Consume runs a consumer in its own process. Consume processes deliveries with the database at path until

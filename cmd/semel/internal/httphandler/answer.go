@@ -115,9 +115,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// The function refuses reports whether the status guarantees that the server did not carry out the call.
-// Semel asks this function before it repeats a call without an idempotency key, if the policy prefers a lost
-// call to a double call. A call with an idempotency key is simply repeated, which is harmless.
+// The function refuses reports whether the status guarantees that the server did not carry out the call. If
+// the policy prefers a lost call to a double call, Semel calls this function before it repeats a call without
+// an idempotency key. A call with an idempotency key is simply repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,

@@ -42,8 +42,9 @@ func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]str
 	return left, nil
 }
 
-// FirstView describes the content that was received first, for a row that conflicts with this content.
-// Outcome and time come from the marker. The origin is known only if the first content has a row.
+// FirstView describes the content that was received first, for a row that conflicts with this content. The
+// outcome and the time of the first content come from the marker. The origin is known only if the first
+// content has a row.
 type FirstView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`

@@ -22,8 +22,8 @@ type Erasure struct {
 	// Doubted is called in a dry run, for each row that would be discarded and that has a call in progress or
 	// with an unknown outcome. Doubted may be nil.
 	Doubted func(store.StoredRow)
-	// Shown is the maximum number of remaining rows that are listed; 0 means no limit. All remaining rows
-	// are counted.
+	// Shown is the maximum number of listed rows that were not erased; 0 means no limit. All rows that were not
+	// erased are counted.
 	Shown int
 	// Progress is called with the counts after each transaction; may be nil.
 	Progress func(ErasureReport)

@@ -32,7 +32,7 @@ var _ source.Source = (*Source)(nil)
 
 // Options describe which messages are replayed.
 type Options struct {
-	// Progress is the progress of earlier runs. Only the lanes of Progress are replayed.
+	// Progress is the progress of earlier runs of the replay. Only the lanes of Progress are replayed.
 	Progress admin.ReplayProgress
 	// Oldest is the earliest time at which a replayed message was sent; zero for no limit. SentAt returns
 	// the time at which a message was sent, or zero if unknown.

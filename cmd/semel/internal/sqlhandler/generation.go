@@ -9,7 +9,7 @@ import (
 // with the same name takes precedence over the built-in parameter.
 const Generation = "generation"
 
-// bindGeneration adds the generation as the last parameter.
+// bindGeneration adds the generation as the last parameter of the handler.
 func (h *Handler) bindGeneration(number *int64) {
 	if number == nil || slices.Contains(h.names, Generation) {
 		return

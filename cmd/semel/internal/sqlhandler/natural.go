@@ -58,7 +58,7 @@ func selfAssigned(s []sqltext.Token) string {
 	return ""
 }
 
-// assignment has the two sides of one "=" in a SET clause.
+// assignment has the left and the right side of an assignment in a SET clause.
 type assignment struct{ left, right []sqltext.Token }
 
 func assignments(s []sqltext.Token) []assignment {

@@ -124,8 +124,8 @@ func ofReason(r *store.StoredRow) string {
 	return " (" + string(r.Reason) + ")"
 }
 
-// cause returns the reason and the last error of a row. An error often begins with its reason, which cause
-// returns once.
+// cause returns the reason and the last error of a row. If the error begins with the reason, cause returns
+// the reason only once.
 func cause(r *store.StoredRow) string {
 	return ofReason(r) + because(operate.WithoutReason(r.Reason, r.LastError))
 }

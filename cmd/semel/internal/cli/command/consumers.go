@@ -187,7 +187,8 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 }
 
 // controlledAs returns the name under which operators pause the consumer that processes the given rows. For a
-// rebuild, the name contains the generation. For the active generation, the name is the consumer's name.
+// rebuild, the name contains the generation. For the active generation, the name is the consumer's name
+// without a generation.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
 	public, _ := admin.GenerationOf(name)
 	if public == name {

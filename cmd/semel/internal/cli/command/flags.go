@@ -113,7 +113,7 @@ func (c *CLI) ForConsumer(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// CompleteFlag makes the shell complete a flag with words.
+// CompleteFlag lets the shell suggest words as values of a flag.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)

@@ -27,7 +27,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// history is a policy with versions. The policy's store is not opened: the tests use a store in memory.
+// history is a policy in which messages have versions. The policy's store is not opened: the tests use a
+// store in memory.
 const history = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: orders.jsonl, format: json}}}
