@@ -82,7 +82,6 @@ func (s lane) behind() int64 {
 	return -1
 }
 
-// line returns the line for the terminal.
 func (l *lanes) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -198,7 +198,6 @@ func (s *Store) Failed(err error) error {
 	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
 }
 
-// lacksMigration reports whether migrations are missing in the store.
 func (s *Store) lacksMigration(ctx context.Context) bool {
 	all, err := s.Status(ctx)
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })

@@ -176,7 +176,6 @@ func inSchemas(p *policy.Postgres, in schemas) (*policy.Postgres, error) {
 	return &policy.Postgres{URL: u.String(), Schema: in.own, Prefix: p.Prefix}, nil
 }
 
-// columns returns the columns of the tables in a schema.
 func (d *postgres) columns(ctx context.Context, schema string) (all []column, err error) {
 	rows, err := d.db.QueryContext(ctx, `select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
 from information_schema.columns c join information_schema.tables t using (table_schema, table_name)

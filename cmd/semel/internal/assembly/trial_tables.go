@@ -67,7 +67,6 @@ func contents(ctx context.Context, db *sql.DB, all []column) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// rowsOf returns the rows of one table as texts.
 func rowsOf(ctx context.Context, db *sql.DB, of []column) (found []string, err error) {
 	var texts []string
 	for _, c := range of {

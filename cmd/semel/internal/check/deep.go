@@ -63,7 +63,7 @@ func compareRows(ctx context.Context, from int64, within time.Duration, of denia
 	return d
 }
 
-// add adds the result of a slice. If the number of contradictions reaches mostDenied, add stops at that row.
+// If the number of contradictions reaches mostDenied, add stops at that row.
 func (d *Deep) add(found sqlstore.Looked) {
 	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
 	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent with two contradictions counts as one row

@@ -65,7 +65,6 @@ func newRoot(c *command.CLI) *cobra.Command {
 	return root
 }
 
-// consumersCommand returns the command group for consumers.
 func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }

@@ -31,7 +31,6 @@ func groups() []group {
 	}
 }
 
-// The method "of" returns the commands of the group.
 func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	for _, name := range g.names {
 		for _, cmd := range root.Commands() {

@@ -107,7 +107,6 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 	return taken[0], nil
 }
 
-// The method settle acks a delivery.
 func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
 // The method at kills the process if a crash is planned for the given step. The kill is immediate: no

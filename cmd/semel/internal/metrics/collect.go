@@ -118,7 +118,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// scrape is one scrape.
 type scrape struct {
 	*collector
 	out chan<- prometheus.Metric
@@ -225,7 +224,6 @@ func (s *scrape) health(name string, c Consumer) {
 	s.report("semel_alive", truth(alive), name)
 }
 
-// truth returns 1 for true and 0 for false.
 func truth(is bool) float64 {
 	if is {
 		return 1

@@ -34,7 +34,6 @@ type watched struct {
 	serial measure.Stopwatch                   // guarded by mutex
 }
 
-// newWatch returns a Watch of the given consumers.
 func newWatch(consumers []string) *Watch {
 	w := &Watch{of: map[string]*watched{}}
 	for _, name := range consumers {
@@ -53,7 +52,6 @@ func newWatch(consumers []string) *Watch {
 	return w
 }
 
-// nanosecond is one nanosecond in seconds.
 const nanosecond = 1e-9
 
 // consumer returns the counts of an event or batch. The events of a generation count for its consumer.

@@ -15,7 +15,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fakeInbox is an in-memory inbox.
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act

@@ -161,7 +161,6 @@ func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx],
 	}, consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// message returns a message with a key.
 func message(id, key, body string) *semel.Message {
 	m := &semel.Message{Key: []byte(key), Body: []byte(body)}
 	m.Attributes.ID, m.Attributes.Source, m.Attributes.Type = id, "shop", "payment"

@@ -63,7 +63,6 @@ func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	}
 }
 
-// param returns the path of a parameter in the policy.
 func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
 func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {

@@ -152,7 +152,6 @@ func (w *world) run(ctx context.Context, g consumer.Generation, src source.Sourc
 	return c.Run(ctx)
 }
 
-// build starts the rebuild.
 func (w *world) build() {
 	ctx, stop := context.WithCancel(w.t.Context())
 	before := w.stop

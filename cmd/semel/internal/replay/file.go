@@ -34,7 +34,6 @@ func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }
 
-// The method open opens the file and returns its length.
 func (f *File) open() (int64, error) {
 	f.Close()
 	opened, err := os.Open(f.path)

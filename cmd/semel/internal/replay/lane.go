@@ -76,7 +76,6 @@ type lane struct {
 	underWay []place
 }
 
-// place is a message of a lane, with its outcome.
 type place struct {
 	offset int64
 	ending ending

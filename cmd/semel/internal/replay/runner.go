@@ -109,7 +109,6 @@ var errAbandoned = errors.New("it could not begin")
 // outcomeTimeout is the timeout for recording the end of a replay.
 const outcomeTimeout = 10 * time.Second
 
-// end records the end of the replay.
 func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()

@@ -60,7 +60,6 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	return all, nil
 }
 
-// The method "of" returns the intent for a message.
 func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
 	found, err := selectors.Append(nil, m, n.selectors)

@@ -19,7 +19,6 @@ type given struct {
 	kind selectors.Kind
 	// text is a string without quotes and escapes, or the text of a number, true or false.
 	text string
-	// json returns the value as JSON.
 	json func() []byte
 }
 
@@ -104,7 +103,6 @@ func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	return err
 }
 
-// errBeyond is the error for numbers that beyondFloat reports.
 var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
 
 // beyondFloat reports whether a number is larger than the largest float. SQLite calculates with a number

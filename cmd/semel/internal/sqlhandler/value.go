@@ -11,7 +11,6 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// values returns the values of all parameters for m.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
 	var room [8]selectors.Value // eight values are enough for most statements, and stay on the stack
 	found, err := selectors.Append(room[:0], m, h.selectors)
@@ -37,7 +36,6 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 	return values, nil
 }
 
-// value returns the value of a parameter.
 func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":

@@ -63,7 +63,6 @@ type foundView struct {
 	noMarkers bool
 }
 
-// markerView shows a marker.
 type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`

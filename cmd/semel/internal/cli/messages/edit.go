@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// editing has the flags of the command edit.
 type editing struct {
 	store, file, who, why string
 	yes, dryRun           bool

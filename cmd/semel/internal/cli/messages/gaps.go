@@ -20,7 +20,6 @@ func gapsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("gaps", "Show and repair missing versions", gapsList(c), gapsShow(c), gapsSkip(c), gapsBackfill(c))
 }
 
-// streamFlags has the flags that choose streams.
 type streamFlags struct{ store, source, stream string }
 
 func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *cobra.Command {
@@ -136,7 +135,6 @@ func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operat
 	return command.PrintList(c, l, "streams", "stream", views, len(all), streamColumns)
 }
 
-// streamColumns returns the columns of the table of streams.
 func streamColumns(views []operate.StreamView, _ bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }

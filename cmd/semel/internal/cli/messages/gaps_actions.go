@@ -167,7 +167,6 @@ func concludeSkips(c *command.CLI, o operate.Skip, done []operate.Skipped, stopp
 	return nil
 }
 
-// writeStream prints a stream.
 func writeStream(w io.Writer, d operate.StreamDetail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reconciling has the flags of the command reconcile.
 type reconciling struct {
 	command.Listing
 	file, format, query, effects string

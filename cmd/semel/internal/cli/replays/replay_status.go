@@ -174,7 +174,6 @@ func stopReplay(ctx context.Context, c *command.CLI, s *assembly.Store, number i
 	return command.Failed(err)
 }
 
-// planView shows the plan of a replay.
 type planView struct {
 	Consumer string              `json:"consumer"`
 	Effects  string              `json:"effects"`

@@ -45,7 +45,6 @@ minute if retention is limited. Otherwise RUN is unknown.`,
 	return withControlStore(c, cmd, &store)
 }
 
-// consumerView shows a consumer and its controls.
 type consumerView struct {
 	operate.ControlView
 	// Run is "ready", "not ready" or "not in run", as the process at the policy's address (key listen) reports;

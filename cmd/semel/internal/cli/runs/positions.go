@@ -224,7 +224,6 @@ type bareGroup struct {
 	brokers, topics []string
 }
 
-// add adds the flags to a command.
 func (b *bareGroup) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &b.store)

@@ -83,7 +83,6 @@ func printChanges(c *command.CLI, changes []assembly.Change) error {
 	return nil
 }
 
-// migrationView shows a migration of a store.
 type migrationView struct {
 	Store   string `json:"store"`
 	Version int    `json:"version"`
