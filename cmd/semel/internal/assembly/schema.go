@@ -123,8 +123,8 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 
 // Up applies the missing migrations, then runs the user's setup file if it has not run before. The audit
 // trail records the changes with the parameters who and why. If Up creates the table of seals (the lines of
-// the audit chain) and the parameter key is set, Up also starts the audit chain. In all other cases, only an
-// operator starts an audit chain.
+// the audit chain) and the parameter key is set, Up also starts the audit chain. If Up does not start the
+// audit chain, only an operator can start the chain.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {

@@ -10,7 +10,7 @@ import (
 // Point is a step at which the demo can kill a consumer's process.
 type Point string
 
-// The steps.
+// The steps at which the demo can kill a process.
 const (
 	// Received means that the process has received the delivery but has not started to process the delivery.
 	Received Point = "received"

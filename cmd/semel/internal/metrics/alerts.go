@@ -17,7 +17,7 @@ type alert struct {
 	means, look, fix string
 }
 
-// The severities.
+// The severities of alerts.
 const (
 	page   = "page"
 	ticket = "ticket"

@@ -10,12 +10,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Erasure describes what to erase from a store.
+// Erasure describes the data to erase from a store.
 type Erasure struct {
 	Filter admin.ErasureFilter
 	// Who and Why are written to the audit trail.
 	Who, Why string
-	// DryRun only counts what would be erased.
+	// DryRun only counts the data that would be erased.
 	DryRun bool
 	// Discard discards unfinished rows before they are erased.
 	Discard bool
@@ -29,7 +29,7 @@ type Erasure struct {
 	Progress func(ErasureReport)
 }
 
-// ErasureReport counts what was erased from a store, or would be.
+// ErasureReport counts the data that was erased from a store, or would be erased.
 type ErasureReport struct {
 	Store string `json:"store"`
 	// Identities is the number of erased identities. Inbox, Results and Keys count the erased inbox rows,
@@ -60,8 +60,9 @@ type LeftOfErasure struct {
 // idsAtOnce is the maximum number of ids in one statement.
 const idsAtOnce = 500
 
-// Erase erases what the filter chooses, in several transactions, until all rows are checked. After an error,
-// the report counts what was erased; the next run of the same erasure continues with the rest.
+// Erase erases the rows that the filter chooses, in several transactions, until all rows are checked. After
+// an error, the report counts the rows that were erased; the next run of the same erasure continues with the
+// remaining rows.
 func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureReport, error) {
 	report := ErasureReport{Store: b.Store, List: []LeftOfErasure{}}
 	all := [][]string{nil}

@@ -136,7 +136,7 @@ type Result struct {
 	ID       string `json:"id"`
 	// Reason is why the row was parked.
 	Reason semel.Reason `json:"reason,omitempty"`
-	// Result is one of the constants that follow.
+	// Result is one of the constants from Done to Failed.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 	// Undo is the command that undoes the change of the row; empty if no command is certain to undo the change.
@@ -145,7 +145,7 @@ type Result struct {
 	was store.RowState
 }
 
-// The results.
+// The results of a command for one row.
 const (
 	Done  = "done"
 	Would = "would be done"

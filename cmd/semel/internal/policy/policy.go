@@ -289,7 +289,7 @@ type Handler struct {
 
 // TypedHandler processes the messages of one type; see consumer.ByType.
 type TypedHandler struct {
-	// Type is a message type. "@" and a schema version can follow.
+	// Type is a message type. After the type, "@" and a schema version can follow.
 	Type string
 	SQL  *SQL
 }

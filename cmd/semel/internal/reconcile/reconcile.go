@@ -15,7 +15,7 @@ import (
 // Outcome is the outcome of a message according to the store.
 type Outcome uint8
 
-// The outcomes.
+// The outcomes of a message.
 const (
 	// None means that the identity has no marker.
 	None Outcome = iota

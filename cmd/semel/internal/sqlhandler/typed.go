@@ -131,8 +131,8 @@ func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	return value, nil
 }
 
-// notFinite reports whether PostgreSQL would read a text as NaN or infinity in a numeric column. Case, a
-// sign and blanks around the word do not matter.
+// notFinite reports whether PostgreSQL would read a text as NaN or infinity in a numeric column. For NaN and
+// infinity, PostgreSQL ignores case, a sign, and blanks around the word.
 func notFinite(text string) bool {
 	word := strings.Trim(text, " \t\n\v\f\r")
 	if word != "" && (word[0] == '+' || word[0] == '-') {

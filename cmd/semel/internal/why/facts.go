@@ -83,7 +83,7 @@ const (
 // Stage is the state of a message as one word.
 type Stage string
 
-// The stages.
+// The stages of a message.
 const (
 	StageApplied      Stage = "applied"
 	StageDue          Stage = "due"

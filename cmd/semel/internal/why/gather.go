@@ -85,7 +85,7 @@ type unreadable struct {
 }
 
 // question is a step that adds records to the facts. If the database role cannot read the records, the text
-// in the field what is added to unread.
+// in the field what is added to the list of unreadable records.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error

@@ -95,8 +95,8 @@ func (f *Facts) resolve(r *store.StoredRow) Command {
 }
 
 // The method when returns the time at which a row got its state, as text. The parameter in is the word before
-// the time: "at" or "since". The marker of the row contains this time. The row itself only has the time of
-// its last write, which may have counted a later copy.
+// the time: "at" or "since". The marker of the row contains the time of the change of state. The row itself
+// only has the time at which it was last written, for example because a copy was counted.
 func (f *Facts) when(r *store.StoredRow, in string) string {
 	m, owner := f.marker(), f.owner()
 	switch {
