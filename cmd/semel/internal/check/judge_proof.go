@@ -24,8 +24,8 @@ func (s *Subject) prove(p *policy.Policy) {
 	s.Changed = err != nil || hash != s.Proof.Policy
 }
 
-// The function tested returns the question whether the subtests of these groups have passed. The parameter
-// what names the property that the subtests check.
+// The function tested returns the question whether the subtests of the given groups have passed. The
+// parameter what names the property that the subtests check.
 func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 	return func(s *Subject) Answer {
 		again := fmt.Sprintf("semel check --prove --consumer %s --config %s", s.Consumer.Name, s.Policy.File)

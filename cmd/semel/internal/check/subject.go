@@ -26,7 +26,7 @@ type Subject struct {
 	// checked.
 	Schema string
 	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if
-	// the policy has changed since that check.
+	// the policy has changed since semel check --prove ran.
 	Proof   *proof.Proof
 	NoProof string
 	Changed bool

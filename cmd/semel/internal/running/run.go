@@ -84,8 +84,9 @@ func names(err error, consumer string) bool {
 // failedEvery is the interval at which the failure of a consumer is logged again.
 const failedEvery = time.Minute
 
-// logFailure logs the failure of a consumer, and repeats the line until over ends. If a bounded source ended
-// with unfinished messages, logFailure logs nothing, because the command reports unfinished messages itself.
+// logFailure logs the failure of a consumer, and repeats the log line until the context over ends. If a
+// bounded source ended with unfinished messages, logFailure logs nothing, because the command reports
+// unfinished messages itself.
 func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return

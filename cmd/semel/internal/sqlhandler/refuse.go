@@ -74,8 +74,8 @@ func isLabel(before []sqltext.Token) bool {
 }
 
 // isOfChange reports whether the tokens before an INTO belong to a change: INSERT, REPLACE, MERGE, or INSERT
-// OR with a word. The change must be at the start of the statement or after WITH. In other places, the word
-// insert could be the name of a column.
+// OR followed by a word. The change must be at the start of the statement or after WITH. In other places, the
+// word insert could be the name of a column.
 func isOfChange(before []sqltext.Token) bool {
 	n := len(before)
 	if n > 2 && before[n-2].Is("or") {
