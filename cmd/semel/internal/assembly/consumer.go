@@ -99,8 +99,8 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 }
 
 // The function otherwise returns the result that the policy sets for a message whose statement changed a
-// wrong number of rows. The circuit breaker does not count this result, or the result that on_precondition
-// sets, as a failure.
+// wrong number of rows. The circuit breaker does not count the result of otherwise, or the result that
+// on_precondition sets, as a failure.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
@@ -158,7 +158,8 @@ type underWay struct {
 	under map[string]bool
 }
 
-// begin registers a consumer that is about to run. The caller must call ended when the run has ended.
+// begin registers a consumer that is about to run. The caller must call the returned function ended when the
+// run has ended.
 func (r *underWay) begin(name string) (ended func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

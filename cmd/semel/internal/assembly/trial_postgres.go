@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// schemas has the names of the two schemas of a trial: own for Semel's tables, and users for the user's
+// schemas has the names of the two schemas of a trial: own for Semel's tables, and users for the user's own
 // tables. Each subtest drops the schema users and creates it again.
 type schemas struct{ own, users string }
 

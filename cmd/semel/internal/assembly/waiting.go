@@ -66,7 +66,8 @@ func (w *waiting) try(ctx context.Context) (Consumer, error) {
 	return made, err
 }
 
-// await waits until the store is available and returns the consumer. If ctx ends first, await returns nil.
+// await waits until the store is available and returns the consumer. If ctx ends before the store is
+// available, await returns nil.
 func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	began := time.Now()
 	for wait := firstAwait; timing.Wait(ctx, wait); wait = min(2*wait, mostAwait) {

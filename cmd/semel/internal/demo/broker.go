@@ -36,8 +36,8 @@ func newBroker(p plan) (*broker, error) {
 	return b, nil
 }
 
-// take returns the next deliveries: at most most, and only as many as the window of unacked deliveries
-// allows.
+// The method take returns the next deliveries. The number of deliveries is limited by the parameter most and
+// by the window of unacked deliveries.
 func (b *broker) take(most int) []delivery {
 	n := min(most, window-len(b.unsettled), len(b.waiting))
 	if n <= 0 {

@@ -28,7 +28,7 @@ type request struct {
 	Cancel bool  `json:"cancel,omitempty"`
 	Settle []int `json:"settle,omitempty"`
 	Back   []int `json:"back,omitempty"`
-	// Dies says that the process is about to kill itself at this crash.
+	// Dies has the planned crash at which the process is about to kill itself.
 	Dies *Crash `json:"dies,omitempty"`
 }
 
@@ -39,7 +39,8 @@ type reply struct {
 	End        bool       `json:"end,omitempty"`
 }
 
-// client is a consumer's connection to the broker. At planned crashes, client kills the process.
+// client is a consumer's connection to the broker. At a planned crash, client kills the process in which it
+// runs.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
 	// The field lost ends the consumer if the broker closes the connection. Without lost, the consumer's process

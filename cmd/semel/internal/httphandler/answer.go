@@ -133,9 +133,9 @@ func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// leavesOpen reports whether the outcome is unknown after this status. A server can fail before or after the
-// effect. A gateway may have received no response. After 409, the previous call with the same key may still
-// be running.
+// leavesOpen reports whether the outcome of a call is unknown after the given status. A server can fail
+// before or after the effect. A gateway may have received no response. After 409, the previous call with the
+// same key may still be running.
 func leavesOpen(status int) bool {
 	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }

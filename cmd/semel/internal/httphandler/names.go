@@ -22,7 +22,7 @@ var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 // message must not.
 var credentials = []string{"authorization", "cookie", "x-api-key"}
 
-// Allowed returns why the policy may not set the header, or "" if the policy may set it.
+// Allowed returns why the policy may not set the header, or "" if the policy may set the header.
 func Allowed(name string) string {
 	lower := strings.ToLower(name)
 	switch {

@@ -65,8 +65,8 @@ func (s *Sampler) work(ctx context.Context) {
 	}
 }
 
-// logFailure logs when two consecutive samples of a store have failed, and when the store works again. Load
-// alone can cause a single failure, so a single failure is not logged.
+// logFailure writes a log line when two consecutive samples of a store have failed, and when the store works
+// again. Load alone can cause a single failure, so a single failure is not logged.
 func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:

@@ -131,8 +131,8 @@ func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	return of.serial.Read(now)
 }
 
-// The method fails counts a failed attempt, by the part that failed. Parts that the documentation does not
-// list are ignored.
+// The method fails counts a failed attempt, by the part that failed. The method ignores parts that the
+// documentation does not list.
 func (of *watched) fails(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

@@ -146,8 +146,8 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 	return detail, err
 }
 
-// rowsOf returns a filter for the unfinished rows of a stream. The versions are in the range between from
-// and to; 0 means no bound.
+// rowsOf returns a filter for the unfinished rows of a stream. The versions are not smaller than the
+// parameter from and not greater than the parameter to; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
 	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }

@@ -20,7 +20,7 @@ type fakeInbox struct {
 	acts []store.Act
 	// The field answers has the errors that Requeue returns, by row number.
 	answers map[int64]error
-	// requeues is called before each Requeue; may be nil.
+	// The function requeues is called before each call of Requeue; may be nil.
 	requeues func(f *fakeInbox)
 }
 

@@ -30,7 +30,7 @@ type Replay struct {
 	Progress func([]Letter)
 	// Alone is called once if no consumer processes the due rows; may be nil.
 	Alone func()
-	// At is called at the crash points, for tests; may be nil.
+	// The function At is called at the crash points, for tests; may be nil.
 	At func(ReplayPoint)
 }
 
@@ -77,8 +77,8 @@ type replaying struct {
 	failed  int // consecutive dead letters that the store failed to retry
 }
 
-// Replay replays the dead letters that are predicted to be applied, and sets the fates of all. After an
-// error, the fates show which dead letters were replayed. Rows that are due stay due.
+// Replay replays the dead letters that are predicted to be applied, and sets the fates of all dead letters.
+// After an error, the fates show which dead letters were replayed. Rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	o.Verb = cmp.Or(o.Verb, admin.Retry)
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}

@@ -116,8 +116,7 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// text returns s as plain if JSON can contain s. If JSON cannot contain s, text returns s in base64 as
-// encoded.
+// If JSON can contain s, the result plain is s. If JSON cannot contain s, the result encoded is s in base64.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""

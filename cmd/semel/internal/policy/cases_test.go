@@ -39,7 +39,7 @@ type policyCase struct {
 	edits []string
 	// The field want has the expected warnings, one per line, starting with the position.
 	want string
-	// shape reports whether the JSON Schema also finds the fault.
+	// If the field shape is true, the JSON Schema also finds the fault.
 	shape bool
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// This file starts the table of all policy keys with the root of the file, stores and sources.
-// keys_consumer.go continues the table.
+// This Go file starts the table of all policy keys: it has the keys of the policy's root, of stores and of
+// sources. keys_consumer.go continues the table.
 //
 // To add a key, add a line to a table and a field to the table's type. A planned key is a line with
 // shape.Later. The parser, the JSON Schema and the reference are generated from the tables.
@@ -334,7 +334,7 @@ func portOf(u *url.URL) bool {
 	return u.Port() == "" || err == nil && n > 0
 }
 
-// share describes a number above 0, at most 1.
+// share describes a number that is greater than 0 and not greater than 1.
 type share struct{ shape.Leaf }
 
 // leastShare is the smallest share: one in 10,000.

@@ -93,7 +93,7 @@ func (r kafkaRules) encryption() {
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
 const longestRevocation = 45 * time.Second
 
-// kafka checks a consumer that reads a Kafka source.
+// The rule kafka checks a consumer that reads a Kafka source.
 func (r rules) kafka(s *Source) {
 	if s == nil || s.Kafka == nil {
 		return

@@ -14,7 +14,8 @@ import (
 // connection.
 const leasedWorkers = 16
 
-// lease checks that consumers which call other systems use strategy lease, and that other consumers do not.
+// The rule lease checks that consumers which call other systems use strategy lease, and that other consumers
+// do not use it.
 func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
@@ -114,7 +115,7 @@ func (r rules) window(http *HTTP) {
 	}
 }
 
-// longerLease is added to the call timeout to suggest a lease.
+// longerLease is the time that is added to the call timeout to get a suggested lease.
 const longerLease = 10 * time.Second
 
 // The rule endpoint checks which policy keys of an HTTP handler are set together.

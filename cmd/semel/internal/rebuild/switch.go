@@ -43,14 +43,14 @@ type Switch struct {
 	// To is the new generation, which the rebuild fills.
 	To  int64
 	Far Far
-	// CatchUp is how long the switch waits for the rebuild to come close to the end of the source. Fence is
-	// how long no process may apply messages during the switch.
+	// CatchUp is how long the switch waits for the rebuild to come close to the end of the source. Fence is the
+	// time during which no process may apply messages during the switch.
 	CatchUp, Fence time.Duration
 	// AllowParked switches even if messages of the new generation are parked or waiting.
 	AllowParked bool
 	Act         store.Act
-	// At is called at each step, for tests; may be nil. If At returns an error, the switch ends as if its
-	// process had crashed.
+	// The function At is called at each step, for tests; may be nil. If At returns an error, the switch ends as
+	// if its process had crashed.
 	At func(Point) error
 	// Report is called with a text about the cause for which the switch waits; may be nil.
 	Report func(string)

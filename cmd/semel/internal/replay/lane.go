@@ -12,7 +12,7 @@ import (
 type ending uint8
 
 const (
-	// open: the message has not ended.
+	// The outcome open means that the message has not ended.
 	open ending = iota
 	applied
 	skipped
@@ -25,9 +25,9 @@ const (
 	foreign
 	tooOld
 	timeless
-	// outside: the message does not belong to the replay.
+	// The outcome outside means that the message does not belong to the replay.
 	outside
-	// unknown: a preview cannot predict the outcome.
+	// The outcome unknown means that a preview cannot predict the outcome.
 	unknown
 )
 

@@ -44,8 +44,8 @@ func (r *Runner) at(p faults.Point) {
 	}
 }
 
-// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. Run then
-// records the state ReplayDone, or the state ReplayStopped with the reason.
+// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. At the end,
+// Run records the state ReplayDone, or the state ReplayStopped with the reason.
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

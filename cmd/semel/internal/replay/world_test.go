@@ -31,7 +31,7 @@ type world struct {
 	text  string
 	// The field dead means that the process can no longer reach the store.
 	dead atomic.Bool
-	// handle is called before each effect; may be nil.
+	// The function handle is called before each effect; may be nil.
 	handle func(*semel.Message) error
 }
 

@@ -32,7 +32,8 @@ func NewLive(screen io.Writer) *Live {
 	return &Live{screen: screen, container: container}
 }
 
-// Write prints p above the lines. After Close, Write prints p below the lines.
+// Write prints the text p above the lines of the consumers. After Close, Write prints the text p below the
+// lines.
 func (l *Live) Write(p []byte) (int, error) {
 	n, err := l.container.Write(p)
 	if errors.Is(err, mpb.ErrDone) {

@@ -24,8 +24,9 @@ type Config struct {
 	Statements []Statement
 	// Intents describe the intents that Handler.Intents returns.
 	Intents []Intent
-	// Violates reports whether an error is a violation of the business key. If the business key is violated, the
-	// effect already exists, so the message is a duplicate. Violates is nil for handlers without a business key.
+	// The function Violates reports whether an error is a violation of the business key. If the business key is
+	// violated, the effect already exists, so the message is a duplicate. Violates is nil for handlers without a
+	// business key.
 	Violates func(error) bool
 	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. A message
 	// whose statement changed no row is applied anyway. NoEffect is called once per run of the handler,
@@ -170,7 +171,7 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 }
 
 // bind replaces parameter names with the placeholders of the dialect. Text before and after the statement is
-// removed, because comments and semicolons there would break a statement that wraps this statement.
+// removed, because comments and semicolons in this text would break a statement that wraps the statement.
 func (h *Handler) bind(d Dialect, text string) statement {
 	tokens, _ := d.text.Scan(text)
 	words := sqltext.Split(tokens)[0]

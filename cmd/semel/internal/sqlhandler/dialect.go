@@ -12,15 +12,15 @@ type Dialect struct {
 	Name string
 	// placeholder returns the placeholder of parameter n. The first parameter is 1.
 	placeholder func(n int) string
-	// reuse means that a parameter with several occurrences is sent once.
+	// The field reuse means that a parameter with several occurrences is sent once.
 	reuse bool
 	// text describes how statements are parsed.
 	text sqltext.Dialect
 	// The field prepares means that preparing a statement needs no round trip and saves work when the statement
 	// runs again.
 	prepares bool
-	// texts means that all values except bytes are sent as text. The database converts the text to the type
-	// of the column, so a number also fits a text column.
+	// The field texts means that all values except bytes are sent as text. The database converts the text to the
+	// type of the column, so a number also fits a text column.
 	texts bool
 	// schema and prefix locate Semel's own tables. If prefix is empty, statements are not checked for
 	// Semel's tables.

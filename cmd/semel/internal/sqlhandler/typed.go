@@ -48,8 +48,8 @@ func (g given) number() (string, bool) {
 	return g.text, g.isText() && err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(g.text)
 }
 
-// value returns the value to pass to the database for this type. The error names the required type and does
-// not contain the value.
+// value returns the value to pass to the database for a parameter of this type. The error names the required
+// type and does not contain the value.
 func (t ParamType) value(g given, texts bool) (any, error) {
 	no := fmt.Errorf("is not of type %s", t)
 	switch {

@@ -136,7 +136,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 	}
 }
 
-// sort creates one Facts for each source of the markers and rows.
+// The function sort creates one value of type Facts for each source of the markers and rows.
 func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
@@ -292,8 +292,8 @@ func (s Search) progress(ctx context.Context, f *Facts) error {
 	return err
 }
 
-// The method caused reads the intents that the message caused. After causedWithin, caused sets UnknownCaused
-// and gives up.
+// The method caused reads the intents that the message caused. If the search takes longer than causedWithin,
+// caused sets UnknownCaused and gives up.
 func (s Search) caused(ctx context.Context, f *Facts) error {
 	within, cancel := context.WithTimeout(ctx, causedWithin)
 	defer cancel()

@@ -128,8 +128,8 @@ func listedStore(a *assembly.Assembly) string {
 	return a.Stores[0].Name()
 }
 
-// view returns the view of a row. For an intent, the view has the recipient, which the store keeps as the
-// row's key.
+// view returns the view of a row. The view of an intent has the recipient, which the store keeps as the row's
+// key.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {
@@ -139,7 +139,8 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 }
 
 // rowColumns returns the columns of the table of messages. With limited width, rowColumns leaves out columns
-// whose cells are all equal, and columns that few users need. With states, STATE is always shown.
+// whose cells are all equal, and columns that few users need. If the parameter states is true, the column
+// STATE is always shown.
 func rowColumns(states bool) func(views []operate.View, wide bool) []output.Column[operate.View] {
 	return func(views []operate.View, wide bool) []output.Column[operate.View] {
 		return columnsOf(views, wide, states)

@@ -22,7 +22,7 @@ type retrying struct {
 	filter
 	verb                    admin.Verb
 	all, dryRun, here, wait bool
-	// force also retries dead letters of a topic that may have been applied before.
+	// With the field force, dead letters of a topic are retried even if they may have been applied before.
 	force bool
 	rate  float64
 	// topic is the dead-letter topic whose records are retried. If topic is empty, rows of the store are

@@ -63,8 +63,8 @@ const noListen = "the policy has no key listen, so no run can be asked"
 // noPolicy explains why the running consumers are unknown if the user named a database instead of a policy.
 const noPolicy = "a database does not show which processes run; name a policy with the key listen"
 
-// whatRuns returns the consumers of the process that serves the policy's address; nil and the reason if no
-// process can be asked.
+// whatRuns returns the consumers of the process that serves the policy's address. If no process can be asked,
+// whatRuns returns nil and the reason.
 func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[string]metrics.ConsumerHealth, unknown string) {
 	p, _, err := c.LoadFor(store)
 	switch {

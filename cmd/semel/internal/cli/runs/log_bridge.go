@@ -12,7 +12,7 @@ import (
 // the standard log package.
 type logBridge struct{ log *slog.Logger }
 
-// The constant unsolicited starts a line in which net/http quotes bytes that a server sent.
+// The constant unsolicited is the start of a log line in which net/http quotes bytes that a server sent.
 const unsolicited = "Unsolicited response received on idle HTTP channel"
 
 func redirectLog(l *slog.Logger) {

@@ -213,8 +213,8 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// write writes a recording of each consumer and returns the file names. The parameter why is the reason,
-// which the recordings contain.
+// The method write makes a recording of each consumer and returns the file names. The parameter why is the
+// reason, which the recordings contain.
 func (r *recorders) write(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded

@@ -48,7 +48,7 @@ func retentionPrint(c *command.CLI) *cobra.Command {
 }
 
 // reapedIn returns the stored names of the consumers for which the printed reaper runs. The returned names
-// contain the active generations. reapedIn returns the consumers of the policy or, without a policy, the
+// contain the active generations. The names are those of the policy's consumers or, without a policy, of the
 // consumers with a recorded retention in the store.
 func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store) (names []string, err error) {
 	chosen, _ := command.GenerationOf(c.Consumer)

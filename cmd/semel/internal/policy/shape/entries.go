@@ -105,8 +105,8 @@ func empty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }
 
-// holderOf returns the key in which the unknown key belongs. holderOf returns "" if no key, or more than one
-// key, has a nested key of that name.
+// holderOf returns the key below which the unknown key belongs. holderOf returns "" if no key, or more than
+// one key, has a nested key of that name.
 func holderOf(name string, keys []Meta) (holder string) {
 	for _, k := range keys {
 		if k.Later || !slices.ContainsFunc(k.Shape.Keys(), func(m Meta) bool { return m.Name == name && !m.Later }) {

@@ -50,7 +50,7 @@ type Field[T any] struct {
 	absent *yaml.Node
 }
 
-// Key returns a field. The function ref returns where to store the field's value.
+// Key returns a field. The function ref returns a pointer to the place for the field's value.
 func Key[T, V any](m Meta, s Shape[V], ref func(*T) *V) Field[T] {
 	f := Field[T]{Meta: m}
 	f.Shape = s
