@@ -70,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 
 // sendBy returns a Tracer that sends spans to the given exporter.
 func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, error) {
-	// Attributes in environment variables take precedence over these attributes.
+	// Attributes in environment variables take precedence over the attributes that sendBy sets.
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "semel")), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)

@@ -136,7 +136,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 	}
 }
 
-// The function sort creates one value of type Facts for each source of the markers and rows.
+// The method sort creates one value of type Facts for each source of the markers and rows.
 func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
