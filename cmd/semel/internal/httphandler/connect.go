@@ -119,8 +119,8 @@ func (c *counted) Close() error {
 }
 
 // The method empty waits until the transport has read a response to the end and has checked for further
-// bytes. If the server has sent a second response, the transport then closes the connection. If empty did not
-// wait, the next request could take the second response as its own.
+// bytes. If the server has sent a second response, the transport then closes the connection. Without this
+// wait, the transport could take an unexpected second response for the response to the next request.
 func (c *counted) empty() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()

@@ -61,8 +61,8 @@ func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease 
 	return kept, t, nil
 }
 
-// turnOf returns the leased key that represents a consumer's turn. No message can have the source of the
-// leased key.
+// turnOf returns the leased key that represents a consumer's turn. The source of this leased key is one that
+// no message can have.
 func turnOf(consumer string) semel.Key {
 	return semel.Key{Consumer: consumer, Source: "\x00semel", ID: "dead letters"}
 }

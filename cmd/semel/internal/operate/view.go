@@ -116,7 +116,8 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// If JSON can contain s, the result plain is s. If JSON cannot contain s, the result encoded is s in base64.
+// If JSON can contain the text s, the function returns s in the result plain. If JSON cannot contain s, the
+// function returns s in base64, in the result encoded.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""

@@ -107,8 +107,8 @@ func (a assignment) self() string {
 	return ""
 }
 
-// The method uses reports whether the right side reads the old value of the column. A column that is
-// qualified with EXCLUDED or another table has a new value.
+// The method uses reports whether the right side of an assignment reads the old value of the assigned column.
+// A column that is qualified with EXCLUDED or another table has a new value.
 func (a assignment) uses(column string) bool {
 	for i, t := range a.right {
 		if t.Kind != sqltext.Name || t.Word != column {
