@@ -16,13 +16,13 @@ import (
 type rules struct {
 	*shape.Decoder
 	consumer *Consumer
-	// at is the consumer's path in the policy.
+	// The field at is the consumer's path in the policy.
 	at string
 	// store is the consumer's store; nil if the policy has no store of that name.
 	store *Store
 }
 
-// set reports whether the file has this key, valid or not.
+// The method set reports whether the file has this key, valid or not.
 func (r rules) set(key string) bool { return r.Given(r.at + "." + key) }
 
 func (r rules) ok(keys ...string) bool {
@@ -49,7 +49,7 @@ func (r rules) references(p *Policy) {
 	}
 }
 
-// largest warns if the source accepts larger messages than the consumer processes.
+// The rule largest warns if the source accepts larger messages than the consumer processes.
 func (r rules) largest(s *Source) {
 	if s == nil || !r.ok("max_body") {
 		return
@@ -79,7 +79,7 @@ func (r rules) identity() {
 		return
 	}
 	switch {
-	case r.consumer.Sends(): // a sender's messages have the identity of their intents
+	case r.consumer.Sends(): // the identity of a message is that of its intent
 	case !r.set("identity") && r.consumer.Strategy.Marks():
 		r.refuse("identity", "this key is missing, so copies of a message cannot be recognised",
 			`name a value that the producer sets once for each message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
@@ -153,7 +153,7 @@ func (r rules) fingerprint() {
 	}
 }
 
-// waits checks that the consumer's durations fit together.
+// The rule waits checks that the consumer's durations fit together.
 func (r rules) waits() {
 	c := r.consumer
 	if r.ok("max_in_memory_wait", "retry") {
@@ -214,12 +214,12 @@ func (r rules) retention(s *Source, store *Store) {
 	}
 }
 
-// days rejects daily partitions of markers for consumers that cannot have them. days returns true if it
-// found such a fault.
+// The rule days rejects daily partitions of markers for consumers that cannot have daily partitions. The rule
+// returns true if it found a consumer that cannot have daily partitions.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	switch {
-	case c.Strategy.Lease: // the rule leased reports this
+	case c.Strategy.Lease: // the rule leased reports this fault
 		return false
 	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
 		r.refuse("retention.daily_partitions", "days can only be dropped if ids contain a time and keep is a duration", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake), or remove it")
@@ -285,8 +285,8 @@ func (r rules) filterTypes() {
 	}
 }
 
-// filterCanMatch rejects filter conditions that no message of the source can meet. Such a condition would
-// silently exclude all messages.
+// filterCanMatch rejects filter conditions that no message of the source can meet. A condition that no
+// message can meet would silently exclude all messages.
 func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return

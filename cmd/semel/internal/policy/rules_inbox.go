@@ -37,7 +37,7 @@ func (r rules) inbox() {
 	}
 }
 
-// keys warns about lanes by key if the source does not keep the order of a key's messages.
+// The rule keys warns about lanes by key if the source does not keep the order of a key's messages.
 func (r rules) keys(s *Source) {
 	c := r.consumer
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
@@ -55,7 +55,7 @@ func (r rules) keys(s *Source) {
 	}
 }
 
-// blocks checks the setting on_parked: block.
+// The rule blocks checks the setting on_parked: block.
 func (r rules) blocks() {
 	c := r.consumer
 	if c.OnParked != consumer.OnParkedBlock || !r.ok("on_parked", "lanes", "strategy") {
@@ -83,7 +83,7 @@ func (r rules) longWaits() {
 	}
 }
 
-// previous rejects settings that cannot be combined with identity.previous.
+// The rule previous rejects settings that cannot be combined with identity.previous.
 func (r rules) previous() {
 	c := r.consumer
 	f := c.Identity.Previous
@@ -110,8 +110,8 @@ func (r rules) previous() {
 	}
 }
 
-// exclusive rejects the key exclusive for consumers with one handler for all types. Such services cannot be
-// distinguished.
+// The rule exclusive rejects the key "exclusive" for consumers with one handler for all types. Services whose
+// handler processes all types cannot be distinguished.
 func (r rules) exclusive() {
 	if r.consumer.Exclusive && r.ok("handler") && r.consumer.owner() == "" {
 		r.refuse("exclusive", "there is one handler for all types, so this service cannot be distinguished from another", "write handler: {types: …}, or remove it")
@@ -158,8 +158,8 @@ func (r rules) dedup(p *Policy) {
 	r.sharing(p)
 }
 
-// sharing rejects two consumers that write to the same deduplication table under the same name. Each would
-// treat the rows of the other consumer as its own.
+// sharing rejects two consumers that write to the same deduplication table under the same name. Each consumer
+// would treat the rows of the other consumer as its own rows.
 func (r rules) sharing(p *Policy) {
 	for _, other := range p.Consumers {
 		if other == r.consumer {
@@ -179,7 +179,7 @@ func (r rules) sharing(p *Policy) {
 	}
 }
 
-// named returns the value that a consumer writes to the consumer column of the table.
+// The method named returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) named(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value
@@ -187,7 +187,7 @@ func (t *Dedup) named(consumer string) string {
 	return consumer
 }
 
-// steps checks a handler with steps.
+// The rule steps checks a handler with steps.
 func (r rules) steps() {
 	c := r.consumer
 	for _, h := range c.Handler.Types {

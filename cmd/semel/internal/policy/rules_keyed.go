@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of these
-// stores.
+// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of stores
+// with leased keys.
 func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	for _, s := range p.Stores {
 		at := "stores." + s.Name
@@ -38,7 +38,7 @@ func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	}
 }
 
-// keyed reports whether the consumer's store has leased keys instead of Semel's tables.
+// The method keyed reports whether the consumer's store has leased keys instead of Semel's tables.
 func (r rules) keyed() bool { return r.store != nil && r.store.Redis != nil }
 
 // keyStore checks a consumer that keeps its claims as leased keys.
@@ -52,7 +52,7 @@ func (r rules) keyStore() {
 		return
 	}
 	r.keyedHandler()
-	c.AckOnReceipt = false // only this value is possible with leased keys
+	c.AckOnReceipt = false // with leased keys, a message is never acked before its effect
 	if r.ok("retention") && c.Retention.Keep == 0 {
 		r.refuse("retention", "keys in Redis always expire, so forever is not possible", "set a retention that is longer than a copy can be late, such as 30d")
 	}

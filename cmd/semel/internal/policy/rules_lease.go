@@ -14,7 +14,8 @@ import (
 // connection.
 const leasedWorkers = 16
 
-// lease checks that consumers which call other systems use strategy lease, and that other consumers do not.
+// The rule lease checks that consumers which call other systems use strategy lease, and that other consumers
+// do not use it.
 func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
@@ -42,7 +43,7 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// leased checks a consumer with strategy lease and sets the defaults of the strategy.
+// The method leased checks a consumer with strategy lease and sets the defaults of the strategy.
 func (r rules) leased(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
@@ -105,7 +106,7 @@ func (r rules) callTimes(out *outside) {
 	}
 }
 
-// window checks that the endpoint remembers idempotency keys for longer than one call takes.
+// The rule window checks that the endpoint remembers idempotency keys for longer than one call takes.
 func (r rules) window(http *HTTP) {
 	c := r.consumer
 	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
@@ -114,10 +115,10 @@ func (r rules) window(http *HTTP) {
 	}
 }
 
-// longerLease is added to the call timeout to suggest a lease.
+// longerLease is the time that is added to the call timeout to get a suggested lease.
 const longerLease = 10 * time.Second
 
-// endpoint checks the combinations of an HTTP handler's keys.
+// The rule endpoint checks which policy keys of an HTTP handler are set together.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
 	r.keyless(http)
@@ -151,7 +152,7 @@ func (r rules) pure(out *outside) {
 		r.refuse(at, fmt.Sprintf("each call needs a worker, and there are only %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
 	}
 	if !r.set("lanes") {
-		c.Lanes = consumer.LanesNone // otherwise the calls of a partition would run one after the other
+		c.Lanes = consumer.LanesNone // with lanes, the calls of a partition would run one after the other
 	}
 	if r.ok("timeout") && out.timeout > c.Timeout {
 		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
@@ -179,8 +180,8 @@ func (r rules) pure(out *outside) {
 	}
 }
 
-// keyless checks calls without an idempotency key. The policy must then say whether an unknown outcome may
-// mean a double effect or a lost effect.
+// keyless checks calls without an idempotency key. A policy with calls without a key must say whether an
+// unknown outcome may mean a double effect or a lost effect.
 func (r rules) keyless(http *HTTP) {
 	const at = "handler.http."
 	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")
