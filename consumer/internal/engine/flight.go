@@ -124,7 +124,8 @@ func (p *pilot[Tx]) kill(m *machine.Flight) {
 
 var errAborted = errors.New("semel: the consumer is stopping")
 
-// begin opens the transaction of a batch and writes the markers.
+// begin opens the transaction of a batch and writes the markers. Features do their work before the
+// transaction in ready, and after it has begun in begun.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
@@ -136,27 +137,43 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
-	if err := e.recheck.Check(ctx); err != nil {
+	if err := p.ready(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
-	if err := p.lookAhead(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
-	}
-	if err := p.prepare(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
-	}
-	p.keepWaiting(f)
-	p.aboutToCall(f)
 	asked := time.Now()
 	b, err := e.Runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.Store.Classify(err), err)
 	}
-	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	f.Attempt = b.Attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
+	return machine.Marked{Flight: a.Flight, Verdicts: p.begun(f, b, asked)}
+}
+
+// ready prepares a batch for its transaction: the schema is checked again if necessary, claims are reclaimed
+// and their leases extended, and the markers are created.
+func (p *pilot[Tx]) ready(ctx context.Context, f *flight[Tx]) error {
+	if err := p.engine.recheck.Check(ctx); err != nil {
+		return err
+	}
+	if err := p.lookAhead(ctx, f); err != nil {
+		return err
+	}
+	if err := p.prepare(ctx, f); err != nil {
+		return err
+	}
+	p.keepWaiting(f)
+	p.aboutToCall(f)
+	return nil
+}
+
+// begun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to
+// the retention, the leases of claims and the traces. asked is the time before the transaction began.
+func (p *pilot[Tx]) begun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []store.Verdict {
+	e := p.engine
+	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	all := f.verdicts(b.Verdicts)
 	if b.Extended {
 		for _, h := range f.stand(all) {
@@ -167,7 +184,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e.config.At(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
 	p.trace(f, all)
-	return machine.Marked{Flight: a.Flight, Verdicts: all}
+	return all
 }
 
 // notBegun returns the event for a transaction that could not begin. No message has caused that failure:
