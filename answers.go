@@ -33,7 +33,8 @@ const (
 	DecidePark
 	// DecideDiscard means that the message is closed without an effect.
 	DecideDiscard
-	// DecideDuplicate means that the effect exists already, because a unique constraint rejected it.
+	// DecideDuplicate means that the effect exists already, for example because a unique constraint rejected the
+	// insert.
 	DecideDuplicate
 	// DecidePreconditionFailed means that a guarded statement changed no row.
 	DecidePreconditionFailed
@@ -63,8 +64,8 @@ func (e *HandlerError) Error() string {
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Retry asks for another attempt after the delay of the policy. If err is nil, Retry returns nil. The other
-// functions of this file that take an error do the same.
+// Retry asks for another attempt after the delay of the policy. If err is nil, Retry returns nil. Permanent, Unknown
+// and the other functions that take an error do the same.
 func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt after at least d. If d is longer than consumer.Config.MaxInMemoryWait, the
@@ -80,11 +81,10 @@ func RetryAfter(err error, d time.Duration) error {
 // Unknown says that the outcome of a call is unknown: the call may have had its effect, but its response was
 // lost or came too late. The message is retried after the delay of the policy.
 //
-// A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is
-// determined. After consumer.Provider.Window has passed, the call is not repeated. In such a consumer an
-// error without a decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that
-// this attempt had no effect, unless they wrap an error of Unknown. Package leasedkey treats the errors of
-// its calls in the same way.
+// A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is determined.
+// After consumer.Provider.Window has passed, the call is not repeated. In a consumer of NewLeased, an error without a
+// decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that the attempt had no effect,
+// unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil

@@ -17,8 +17,8 @@ type Intent struct {
 	// Purpose is required if a message causes the intent. Recipient may be empty. Recipient becomes the Key
 	// of the sender's message.
 	Purpose, Recipient string
-	// ID, if set, replaces the derived id. ID is required if no message causes the intent, and must be unique for
-	// each intent of the sender.
+	// ID, if set, replaces the derived id. ID is required if no message causes the intent. Each intent of a sender must
+	// have its own ID.
 	ID string
 	// Key, if set, is the idempotency key for the other system, for example an order number that is unique
 	// there. If Key is empty, a key is derived from the intent's identity; see Message.IntentKey.
@@ -26,8 +26,8 @@ type Intent struct {
 	// Type is the type of the sender's message.
 	Type string
 	Body []byte
-	// Headers are additional headers of the sender's message. They follow the headers of Message.Causation. A
-	// header with the same name as a header of Message.Causation is dropped.
+	// Headers are additional headers of the sender's message. The additional headers follow the headers of
+	// Message.Causation. A header with the same name as a header of Message.Causation is dropped.
 	Headers Headers
 }
 

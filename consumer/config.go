@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config configures a consumer. If a field has the zero value, its default is used. New reports all faults
-// together.
+// Config configures a consumer. A field with the zero value gets its default. New reports all faults together.
 type Config struct {
 	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. After
 	// a consumer was renamed, it processes every message again.
@@ -21,9 +20,9 @@ type Config struct {
 	Source source.Source
 	// Identity determines the identity of a message. Required with StrategyMarker and StrategyInbox.
 	Identity identity.Identity
-	// PreviousIdentity, if set, is how identities were determined before a change. Messages are then marked
-	// under both identities. PreviousIdentity needs a store with admin.Derivations. PreviousIdentity cannot
-	// be combined with Version.
+	// PreviousIdentity, if set, is how identities were determined before a change. A message is then marked under its
+	// identity and its previous identity. PreviousIdentity needs a store with admin.Derivations. PreviousIdentity
+	// cannot be combined with Version.
 	PreviousIdentity *PreviousIdentity
 	// Owner, if not empty, is the owner of the consumer, such as the name of the service. If the owner
 	// differs from the owner of the last start, the log reports the difference: two services with one
@@ -97,8 +96,8 @@ type Config struct {
 	Timeout time.Duration
 	// Batch limits the size of a transaction.
 	Batch BatchLimits
-	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message
-	// that must wait longer waits in the inbox.
+	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message with a
+	// longer delay waits in the inbox.
 	MaxInMemoryWait time.Duration
 	// MaxUnacked limits the messages that are fetched and not yet acked.
 	MaxUnacked source.Bound
@@ -132,12 +131,11 @@ type Config struct {
 	Generation *Generation
 	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
 	Retention RetentionPolicy
-	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for
-	// this time. A failing source does not count as idle. A source that has not assigned a lane yet gets one
-	// minute. If the source has source.Info.Idle, Run calls that function before it ends; see
-	// Consumer.Unfinished. Run also ends while messages wait because a newer release wrote their markers, and
-	// while messages wait behind such messages. These messages are not acked, Unfinished returns their lanes,
-	// and Run returns semel.ErrUnfinished.
+	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for this
+	// time. A failing source does not count as idle. A source that has not assigned a lane yet gets one minute. If the
+	// source has source.Info.Idle, Run calls that function before it ends; see Consumer.Unfinished. Run also ends while
+	// messages wait because a newer release wrote their markers, and while messages wait behind such messages. Messages
+	// that wait for a newer release are not acked, Unfinished returns their lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
 	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if further
 	// messages may arrive although source and store have none, such as intents of another consumer that still
@@ -148,9 +146,9 @@ type Config struct {
 	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in
 	// addition.
 	CommitTimeout time.Duration
-	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most
-	// 30 lines a minute with the same message are logged, and at most 10 lines a minute with the same reason.
-	// The next line then has the number of suppressed lines. Lines of level debug are not limited.
+	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most 30 lines a
+	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next line
+	// contains the number of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
 	// AuditKey is the key that seals the audit records of operators' changes (admin.Auditor). AuditKey has at
 	// least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A
@@ -194,27 +192,27 @@ type RetryPolicy struct {
 	MaxAttempts int
 	// InitialDelay is the maximum of the first delay; default 1 s.
 	InitialDelay time.Duration
-	// MaxDelay is the maximum delay; the default is MaxInMemoryWait. A longer MaxDelay needs a store with an inbox
-	// (store.Leases), where the message waits.
+	// MaxDelay is the maximum delay; the default is MaxInMemoryWait. A MaxDelay above MaxInMemoryWait needs a store
+	// with an inbox (store.Leases), where the message waits.
 	MaxDelay time.Duration
 	// OnExhausted is the action for a message that failed permanently or failed MaxAttempts times:
 	// ActionPark, ActionDeadLetter or ActionHalt.
 	OnExhausted Action
 	// Budget limits the retries of all messages together.
 	Budget RetryBudget
-	// SerialAfter is a number of failed attempts in a row, of any messages; 1 to 1,000,000; default 20. After
-	// SerialAfter failures, Semel tries one message at a time, at the rate of Budget.PerSecond, until an
-	// attempt succeeds. The cause is probably a system that the handler calls, and trying all messages would
-	// use up their attempts. Permanent failures do not count. SerialAfter does not apply to Process.
+	// SerialAfter is a number of consecutive failed attempts of any messages; 1 to 1,000,000; default 20. After
+	// SerialAfter failed attempts, Semel tries one message at a time, at the rate of Budget.PerSecond, until an attempt
+	// succeeds. Many consecutive failures are probably caused by a system that the handler calls; trying all messages
+	// would then use up the attempts of all messages. Permanent failures do not count. SerialAfter does not apply to
+	// Process.
 	SerialAfter int
-	// BreakerThreshold is the number of messages in a row that must fail permanently (by a permanent error, a
-	// failed precondition, or their last attempt) to open a circuit breaker. While the breaker is open, no
-	// message is fetched or claimed, the consumer is not ready, and one message is tried at a time, after
-	// delays of 1 s to 1 min, until an attempt succeeds. Messages that fail while the breaker is open wait
-	// until they have had MaxAttempts attempts, and at least 5. BreakerThreshold is 1 to 1,000,000. If
-	// BreakerThreshold is not set, the breaker opens after 20 failures, and only while no handler has
-	// succeeded since Run began, so that one bad producer cannot stop a working consumer. Process has no
-	// breaker.
+	// BreakerThreshold is the number of consecutive messages that must fail permanently (by a permanent error, a failed
+	// precondition, or their last attempt) before the circuit breaker opens. While the breaker is open, no message is
+	// fetched or claimed, the consumer is not ready, and one message is tried at a time, after delays of 1 s to 1 min,
+	// until an attempt succeeds. Messages that fail while the breaker is open wait until they have had MaxAttempts
+	// attempts, and at least 5. BreakerThreshold is 1 to 1,000,000. If BreakerThreshold is not set, the breaker opens
+	// after 20 failures, and only while no handler has succeeded since Run began, so that one bad producer cannot stop
+	// a working consumer. Process has no breaker.
 	BreakerThreshold int
 	// DisableBreaker keeps the breaker closed.
 	DisableBreaker bool

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyConfigs are invalid configurations. field is the field that the error must name.
+// faultyConfigs are invalid configurations. Each error must name the field of Config in field.
 var faultyConfigs = []struct {
 	field string
 	set   func(c *consumer.Config)

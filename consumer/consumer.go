@@ -48,12 +48,12 @@ type Consumer[Tx any] struct {
 	ended      error // the error with which the run of Process ended; valid after group has ended
 }
 
-// New returns a consumer that runs handle once for each message, in batches that share a transaction. New
-// reports all faults of the configuration together. handle must write its effect through tx and must not
-// commit or roll back. After a rollback, handle may run again for the same message. See semel.Retry,
-// semel.Permanent and semel.Park for the errors that handle can return. If the store has no inbox
-// (store.Inbox), set Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition, because their default
-// ActionPark is then rejected. plans are for tests.
+// New returns a consumer that runs handle once for each message, in batches that share a transaction. New reports all
+// faults of the configuration together. The function handle must write its effect through tx and must not commit or
+// roll back. After a rollback, the function handle may run again for the same message. See semel.Retry, semel.Permanent
+// and semel.Park for the errors that handle can return. If the store has no inbox (store.Inbox), set Retry.OnExhausted,
+// OnConflict, OnBadIdentity and OnPrecondition, because their default ActionPark is then rejected. The parameter plans
+// is for tests.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
@@ -163,10 +163,10 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.Snapshot()
 }
 
-// Unfinished returns the messages that were not acked when Run ended because of Config.IdleExit or the end of
-// the source. They are messages that the source could not deliver, if the source reports such messages
-// (source.Info.Idle), and messages that wait for a newer release. After the end of a source, Run waits 5 s
-// longer for messages that wait for a newer release.
+// Unfinished returns the messages that were not acked when Run ended because of Config.IdleExit or the end of the
+// source. Unfinished returns messages that the source could not deliver (if the source has source.Info.Idle), and
+// messages that wait for a newer release. After the end of a source, Run waits 5 s longer for messages that wait for a
+// newer release.
 func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
@@ -175,8 +175,8 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	return e.Unfinished()
 }
 
-// Ready reports whether the consumer works. If the consumer is not ready, Ready also returns why. The
-// consumer is not ready
+// Ready reports whether the consumer works. If the consumer is not ready, Ready also returns the reason. A consumer is
+// not ready
 //   - before store and source have responded, and while one of them is down;
 //   - while a handler does not return after its timeout;
 //   - while the key store does not record the outcomes of calls;
@@ -184,12 +184,12 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 //     by messages behind them;
 //   - while the circuit breaker is open.
 //
-// A source without messages counts as working when the source assigns its first lane, or a minute after the
-// start. A consumer for Process checks its store with the first call of Process, and is ready until then.
+// A source without messages counts as working when the source assigns its first lane, or a minute after the start. A
+// consumer for Process checks its store with the first call of Process, and is ready before that call.
 //
-// A ready consumer may also have a reason. Reasons are: an operator has paused or limited the consumer
-// (admin.Controls); messages wait for a newer release; the key store is down and the consumer works without
-// the store (KeyPolicy.FailOpen); lanes have failed while other lanes continue (source.Info.LaneFaults).
+// Ready can also return a reason for a ready consumer: an operator has paused or limited the consumer (admin.Controls);
+// messages wait for a newer release; the key store is down and the consumer works without the store
+// (KeyPolicy.FailOpen); lanes have failed while other lanes continue (source.Info.LaneFaults).
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.State()
 	var reasons []string

@@ -32,8 +32,7 @@ type Filter struct {
 type OnFiltered uint8
 
 const (
-	// OnFilteredSkip acks the message and counts the message as skipped. Nothing is written. This is the
-	// default.
+	// OnFilteredSkip, the default, acks the message and counts the message as skipped. Nothing is written to the store.
 	OnFilteredSkip OnFiltered = iota
 	// OnFilteredPark parks the message with the reason "not for this consumer".
 	OnFilteredPark

@@ -30,7 +30,7 @@ var (
 	byEvent = identity.By("header:event")
 )
 
-// newRelease returns a release. change may be nil.
+// newRelease returns a release. The parameter change may be nil.
 func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity, change func(*consumer.Config)) *release {
 	t.Helper()
 	r := &release{t: t, store: store}

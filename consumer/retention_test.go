@@ -340,7 +340,7 @@ func TestAReaperThatDies(t *testing.T) {
 			thaw := make(chan struct{})
 			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
 				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
-					<-thaw // as in a process that is frozen here
+					<-thaw // as in a process that is frozen at this point
 				}
 			}}))
 			source.send("1", first)

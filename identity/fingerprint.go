@@ -18,16 +18,16 @@ const (
 	// fingerprintBodyVersion is the version of fingerprints of whole bodies: of the canonical form of a JSON
 	// body, or of the bytes of any other body.
 	fingerprintBodyVersion = 1
-	// fingerprintSelected is the first version for selected values. The last is 255. Versions below
-	// fingerprintSelected are for future rules of whole bodies, with two exceptions: 15 is for intents, and
-	// stores use 14 for fingerprints that they cannot decrypt.
+	// fingerprintSelected is the first version for selected values. The last such version is 255. Versions below
+	// fingerprintSelected are for future rules of whole bodies, with two exceptions: 15 is for intents, and stores use
+	// 14 for fingerprints that they cannot decrypt.
 	fingerprintSelected = 16
 )
 
-// FingerprintBody computes fingerprints of the body. It is the default. Bodies of strict JSON are compared by
-// value: white space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference.
-// Other bodies are compared byte for byte. Headers are ignored, because trace context and delivery counts
-// differ between copies of one message. The hash is a SHA-256 hash that is truncated to 128 bits.
+// FingerprintBody, the default, computes fingerprints of the body. Bodies of strict JSON are compared by value: white
+// space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference. Other bodies are
+// compared byte for byte. Headers are ignored, because trace context and delivery counts differ between copies of one
+// message. The hash is a SHA-256 hash that is truncated to 128 bits.
 //
 // If a producer adds an optional field between two copies, the bodies differ. For such producers use
 // FingerprintOf.
@@ -47,7 +47,7 @@ func (f bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint, and reuses the memory of room.
+// FingerprintIn does the same as Fingerprint, and reuses the memory of room.
 func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	h := room.Hash()
 	if v, err := room.Body(m.Body); err == nil {
@@ -134,7 +134,7 @@ func (f *selectedFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, 
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint, and reuses the memory of room.
+// FingerprintIn does the same as Fingerprint, and reuses the memory of room.
 func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	if err := errors.Join(f.faults...); err != nil {
 		return semel.Fingerprint{}, err

@@ -12,27 +12,28 @@ import (
 type Control struct {
 	// Paused means that the consumer neither fetches from its source nor claims rows of its inbox.
 	Paused bool
-	// Pause says who last paused or resumed the consumer.
+	// Pause contains who last paused or resumed the consumer, when, and why.
 	Pause Order
 	// PerSecond is the maximum number of messages per second for each process; 0 means no limit.
 	PerSecond int
-	// Limit says who last changed the limit.
+	// Limit contains who last changed the limit, when, and why.
 	Limit Order
 }
 
-// Order says who changed a setting and why. Order is zero if the setting was never changed.
+// Order is the record of an operator's command: who changed a setting, when, and why. Order is zero if the setting was
+// never changed.
 type Order struct {
 	By, Why string
 	// At is the time of the change, by the store's clock.
 	At time.Time
 }
 
-// Controls is implemented by a store that keeps the operators' settings of each consumer. Processes read the
-// settings before they fetch, and then every few seconds. The transaction of each change also writes an audit
-// record (store.Act) without a row. The Why of that record starts with the consumer's name. After an error
+// Controls is implemented by a store that keeps the operators' settings of each consumer. Processes read the settings
+// before they fetch, and then every few seconds. The transaction of each change also writes an audit record (store.Act)
+// without a row. The Why of that record starts with the consumer's name. If a method of Controls returns an error,
 // nothing has changed, unless the response of a commit was lost.
 type Controls interface {
-	// Control returns the settings of a consumer, or the zero value if there are none.
+	// Control returns the settings that operators have made for a consumer, or the zero value if there are none.
 	Control(ctx context.Context, consumer string) (Control, error)
 	// Pause pauses or resumes a consumer. Pause does not change the limit.
 	Pause(ctx context.Context, consumer string, paused bool, a store.Act) error

@@ -28,7 +28,7 @@ func (f *flight[Tx]) claims() (all []store.Claim) {
 	return all
 }
 
-// forgetLost removes the claims that were lost or have ended from the list of held claims.
+// forgetLost removes claims that were lost or have ended from the list of claims of this process.
 func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known == nil {
 		return
@@ -62,11 +62,11 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	}
 }
 
-// keepAfter extends the leases of a batch that did not commit and may run again. The leases are extended
-// until the batch runs again, but for keptAfter at most. After a long batch, keepAfter extends the leases at
-// once, because a store with a single writer could not extend leases while the batch was open. keepAfter
-// returns the time until which the claims may wait, or 0 if the batch has no claims. If claims are lost
-// nevertheless, the next Begin reports the loss.
+// keepAfter extends the leases of a batch that did not commit and may run again. The leases are extended until the
+// batch runs again, but for keptAfter at most. After a long batch, keepAfter extends the leases at once, because a
+// store with a single writer cannot extend leases while a batch is open. keepAfter returns the time until which the
+// claims may wait, or 0 if the batch has no claims. If claims are lost in spite of keepAfter, the next Begin reports
+// the loss.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
 	rows := f.asked()
@@ -134,8 +134,8 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.Clai
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
-// aboutToCall notes for the rows of a batch that no call was made yet. The store records the start of a call
-// before the handler runs. If the handler does not run, that record is removed again.
+// aboutToCall records in memory, for the rows of a batch, that no call was made yet. The store records the start of a
+// call before the handler runs. If the handler does not run, the record of the call is removed again.
 func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	if !p.engine.config.CallsOut {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// haltError says which message stopped a consumer.
+// haltError is the error of a run that a message stopped; the error names that message.
 type haltError struct {
 	key    semel.Key
 	reason semel.Reason
@@ -16,8 +16,8 @@ type haltError struct {
 	claimed bool
 }
 
-// Error returns one printable line. Programs print the error of Run, and the error of a handler or of a
-// database may contain text of a payload.
+// Error returns one line without control characters. Programs print the error of Run, and the error of a handler or of
+// a database may contain text of a payload.
 func (e *haltError) Error() string {
 	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
 	if e.err != nil {

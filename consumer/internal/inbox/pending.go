@@ -21,7 +21,7 @@ func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	return semel.Unfinished{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
-// pendingText says how many messages wait, and what they wait for.
+// pendingText returns a text with the number of waiting messages and the reasons why they wait.
 func pendingText(p store.Pending) string {
 	var parts []string
 	if p.Later > 0 {

@@ -75,8 +75,8 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 	})
 }
 
-// BenchmarkSameContent measures the lookup and the recording of a message with new content. Each message uses
-// another place in memory. "without" measures the loop alone.
+// BenchmarkSameContent measures the lookup and the recording of a message with new content. Each message uses a
+// different memory location. The sub-benchmark "without" measures the loop alone.
 func BenchmarkSameContent(b *testing.B) {
 	bench := func(b *testing.B, do func(*machine.Item)) {
 		all := met(512) // the size of a batch

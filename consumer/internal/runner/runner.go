@@ -1,5 +1,5 @@
-// Package runner runs batches. The code calls a batch that is being processed a flight. There is one runner
-// for each way to make an effect happen once:
+// Package runner runs batches. A batch that is being processed is called a flight in the code. There is one runner for
+// each way to make an effect happen once:
 //   - NewTransactions: a transaction with the marker.
 //   - NewClaims: a claim of an inbox row.
 //   - NewAnswering: a claim of an inbox row whose answer is applied in a transaction.
@@ -30,7 +30,7 @@ type Runner[Tx any] interface {
 // Begun is a batch that has begun.
 type Begun[Tx any] struct {
 	Attempt[Tx]
-	// Verdicts contains one verdict for each marker.
+	// Verdicts contains one answer of the store for each marker.
 	Verdicts []store.Verdict
 	// Extended reports that the leases of the batch's claims were extended.
 	Extended bool
@@ -78,7 +78,7 @@ type Job[Tx any] struct {
 	// Row is the claimed row of the message in Inbox, or nil if the message has no row.
 	Row   *inbox.ClaimedRow
 	Inbox *inbox.Inbox
-	// Lost cancels Ctx, because another process holds the claim, or may hold it.
+	// Lost cancels Ctx, because another process has the claim, or may have it.
 	Lost context.CancelCauseFunc
 	// Handle runs the handler.
 	Handle func(tx Tx) error
@@ -87,7 +87,8 @@ type Job[Tx any] struct {
 // left returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave calls Lost and returns store.ErrClaimLost as the error of the message. The call must not be made.
+// leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, no call to the other system
+// must be made.
 func (j *Job[Tx]) leave() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
