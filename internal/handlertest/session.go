@@ -154,7 +154,7 @@ func (w *world[Tx]) ledger() string {
 	return w.Provider.ledger()
 }
 
-// eachMessage calls f for each message. It stops at the first error and returns the error.
+// eachMessage calls f for each message, stops at the first error and returns that error.
 func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	for i := range w.Messages {
 		if err := f(i); err != nil {
@@ -164,12 +164,12 @@ func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	return nil
 }
 
-// acks are the outcomes of a redelivery that is acked.
+// acks returns the outcomes with which a redelivery is acked.
 func acks() []source.End {
 	return []source.End{source.EndApplied, source.EndDuplicate, source.EndDiscarded, source.EndSkipped, source.EndWaiting}
 }
 
-// finish processes the inbox if messages may wait there for earlier versions.
+// finish processes the inbox if messages may wait in the inbox for earlier versions.
 func (w *world[Tx]) finish() error {
 	if w.Config.Version == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package intents converts an intent to the message for its sender, recognises an intent that is written
-// again, and checks the verdict of the store. The package has no side effects, so that the simulator can test
+// Package intents converts an intent to the message for its sender, recognises an intent that is written again, and
+// checks the store's answer (new, duplicate, conflict). The package has no side effects, so that the simulator can test
 // the same rules that consumers follow.
 package intents
 

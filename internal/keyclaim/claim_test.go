@@ -109,7 +109,7 @@ func TestNoExtensionAfterLetGo(t *testing.T) {
 		claim, lost := claimed(s, false)
 		pass(25 * time.Second) // an extension is running
 		claim.LetGo()
-		synctest.Wait() // the extension must end before the test does
+		synctest.Wait() // the extension must end before the end of the test
 		claim.LetGo()
 		pass(10 * time.Minute)
 		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {
