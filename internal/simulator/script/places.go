@@ -61,7 +61,7 @@ func (s *Script) drawVersions() {
 	}
 }
 
-// twin returns another message with the same version. Its content is the same or another.
+// twin returns another message with the same version, and with the same or another content.
 func (s *Script) twin(m *model.Message) *model.Message {
 	t := *m
 	t.Number = len(s.Messages)
@@ -117,8 +117,8 @@ func (s *Script) drawAges() {
 	}
 }
 
-// publishLate publishes an earlier message again, and new messages directly after it. It returns the time of
-// the last one.
+// publishLate publishes an earlier message again, and new messages directly after it. The result is the time of the
+// last message.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)
