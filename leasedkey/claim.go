@@ -67,8 +67,8 @@ func eventOf(err error) (keystore.Event, keystore.State) {
 	return keystore.Fail, keystore.Failed
 }
 
-// keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not be
-// extended, keep cancels the context of the call.
+// The method keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not
+// be extended, the context of the call is cancelled.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -89,9 +89,9 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	return err
 }
 
-// end records the outcome of the claim, even if ctx has ended. end tries to record the outcome for the
-// duration of a lease, because the store may be unavailable for a short time. The returned error joins the
-// error of the call and the error of the record.
+// end records the outcome of the claim, even if ctx has ended. For the duration of a lease, end tries again, because
+// the store may be unavailable for a short time. The returned error joins the error of the call and the error of the
+// store.
 func (c *claim) end(ctx context.Context, a Answer, e keystore.Event, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()

@@ -127,7 +127,7 @@ func (s *session) checkWhole(got, want *semel.Message) {
 	}
 }
 
-// number returns the number in the body of a message, or -1 if the body contains none.
+// number returns the number in the body of a message, or -1 if the body contains no number.
 func number(m *semel.Message) int {
 	rest, ok := strings.CutPrefix(string(m.Body), `{"n":`)
 	digits, _, found := strings.Cut(rest, ",")
@@ -138,8 +138,8 @@ func number(m *semel.Message) int {
 	return n
 }
 
-// collect calls Fetch until the source has delivered n different messages since it was opened, has ended, or
-// until the time Patience has passed.
+// collect calls Fetch until the source has delivered n different messages since it was opened, until the source has
+// ended, or until the time Patience has passed.
 func (s *session) collect(n int) error {
 	patience := time.Now().Add(s.Patience)
 	for len(s.times) < n && !s.ended {
@@ -197,7 +197,8 @@ func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 
 func none(int) bool { return false }
 
-// settle settles deliveries, and returns an error if the source leaves any of them unsettled.
+// The method settle acks, nacks or dead-letters deliveries, and returns an error if the source reports that some of
+// these settlements failed.
 func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) error {
 	left, err := s.trySettle(kind, after, all...)
 	if err == nil && len(left) > 0 {
@@ -219,7 +220,7 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// first returns the first delivery of message n.
+// The method first returns the first delivery of message n.
 func (s *session) first(n int) source.Delivery {
 	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
 }

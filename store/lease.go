@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// Token is the fencing token of a claim. Every write that ends or extends the claim checks the token, and
-// changes nothing if the row has another token. Tokens are random numbers. If they were counted, a store that
-// was restored from a backup or failed over could issue a token twice. Zero is not a token.
+// Token is the fencing token of a claim. Every write that ends or extends the claim checks the token, and changes
+// nothing if the row has another token. Tokens are random numbers. If tokens were counted, a store that was restored
+// from a backup or failed over could issue a token twice. Zero is not a token.
 type Token int64
 
 // NewToken returns a new random token.
@@ -31,9 +31,9 @@ func NewToken() Token {
 // another worker or an operator has the row. Nothing was changed.
 var ErrClaimLost = errors.New("semel: the claim is lost")
 
-// Claim is the exclusive right to process the message of row Number while the row has this Token. A claim
-// lasts for a lease, measured by the store's clock. The lease can be extended. After the lease, another worker
-// may claim the row with another token.
+// Claim is the exclusive right to process the message of row Number while the row has the token Token. A claim lasts
+// for a lease, measured by the store's clock. A lease can be extended. After the lease, another worker may claim the
+// row with another token.
 type Claim struct {
 	Number int64
 	Token  Token
@@ -52,9 +52,9 @@ type ClaimOptions struct {
 	Most  int
 	Bytes int64
 	Lease time.Duration
-	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more
-	// than a second ahead. rows is the number of these rows, and by is how far the clock was ahead at most.
-	// The delay or lease of such a row starts again at the current time.
+	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more than a
+	// second ahead. The parameter rows is the number of these rows, and by is how far the clock was ahead at most. The
+	// delay or lease of these rows starts again at the current time.
 	Ahead func(rows int, by time.Duration)
 }
 
@@ -65,8 +65,8 @@ type Claimed struct {
 	Row StoredRow
 	// Left is the remaining time of the lease at the time of the store's response.
 	Left time.Duration
-	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. So the message
-	// may have crashed its process. A claim of such a row counts as one start.
+	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. The message of such a
+	// row may have crashed its process. A claim of a suspect row counts as one start.
 	Suspect bool
 	// Blocked is true if the row has waited for an earlier version of its stream for the longest allowed time.
 	Blocked bool
@@ -78,23 +78,23 @@ type ClaimEnding struct {
 	// Mark is the index of the claim's mark, if the ending is in Ending.Claims.
 	Mark int
 	// Event is RowCompleted, RowStepped, RowFailed, RowParked, RowDeadLettered, RowDiscarded, RowReleased, or
-	// RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are treated as RowReleased if the earlier
-	// versions have taken effect in the meantime and the mark asks (Mark.Asks).
+	// RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are treated as RowReleased if the earlier versions
+	// have taken effect since and Mark.Asks is set.
 	Event RowEvent
 	// After, with RowFailed and RowBlocked, is the delay until the row can be claimed again.
 	After  time.Duration
 	Reason semel.Reason
 	// Version, with RowBlocked, is the version with which the row waits; the row stores it.
 	Version versions.Position
-	// Lined is true if the row is in a line (messages that are processed in order). When the row ends, the
+	// Lined is true if the row is in a line (a queue of messages that are processed in order). When the row ends, the
 	// next row of the line is unblocked. Only Semel's own stores have lines.
 	Lined bool
-	// Began is set with RowReleased. If it is true, the recorded Start of this claim is removed, because the
-	// process of the claim is alive. Starts of other claims stay.
+	// Began, with RowReleased, removes the recorded Start of the claim, because the process of the claim is alive.
+	// Starts of other claims stay.
 	Began bool
 	// Ran is true if the handler ran, which counts as an attempt.
 	Ran bool
-	// Call is the outcome of an external call under the claim; see CallOutcome. A batch ignores it.
+	// Call is the outcome of an external call under the claim; see CallOutcome. A batch ignores Call.
 	Call CallOutcome
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last error
 	// message.
@@ -106,14 +106,14 @@ type ClaimEnding struct {
 
 // Reclaimed is the result of Leases.Reclaim for one row.
 type Reclaimed struct {
-	// Taken is true if the row now has the new token. Otherwise State is the state of the row.
+	// Taken is true if the row now has the new token. If Taken is false, State is the state of the row.
 	Taken bool
 	State RowState
 }
 
-// Leases is implemented by a store with an inbox whose rows can be claimed. Each claim has a token, and a
-// lease by the store's clock. The methods use their own transactions. If a claim is lost, they return the
-// index of the claim, leave its row unchanged, and return no error for it.
+// Leases is implemented by a store with an inbox whose rows can be claimed. Each claim has a token, and a lease by the
+// store's clock. The methods use their own transactions. For a lost claim, a method returns the index of the claim,
+// leaves the row unchanged, and returns no error.
 type Leases interface {
 	// Claim claims rows whose time has come, those that wait the longest first, and rows in progress whose
 	// lease has ended. Claim skips rows that another call has locked.
