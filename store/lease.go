@@ -115,36 +115,35 @@ type Reclaimed struct {
 // store's clock. The methods use their own transactions. For a lost claim, a method returns the index of the claim,
 // leaves the row unchanged, and returns no error.
 type Leases interface {
-	// Claim claims rows whose time has come, those that wait the longest first, and rows in progress whose
-	// lease has ended. Claim skips rows that another call has locked.
+	// Claim claims rows that are due, the longest waiting rows first, and rows in progress whose lease has ended. Claim
+	// skips rows that another call has locked.
 	Claim(ctx context.Context, o ClaimOptions) ([]Claimed, error)
-	// Held returns the rows that are claimed with the token. It is called after a Claim whose response was
+	// Held returns the rows that are claimed with the token. The consumer calls Held after a Claim whose response was
 	// lost.
 	Held(ctx context.Context, consumer string, t Token) ([]Claimed, error)
-	// Extend makes the leases end after this duration from now, unless they end later already. If a row is
+	// Extend sets the end of the leases to the given duration from now, unless a lease already ends later. If a row is
 	// locked because its claim is being ended, Extend skips the row, and the claim does not count as lost.
 	Extend(ctx context.Context, claims []Claim, lease time.Duration) (lost []int, err error)
-	// Start records that the handlers of these claims are about to run. A start without an end shows that the
-	// message may have crashed its process. Ending a claim by its token removes all recorded starts of the
-	// row; releasing a claim removes only its own start.
+	// Start records that the handlers of the given claims are about to run. A start without an end shows that the
+	// message may have crashed its process. The end of a claim removes all recorded starts of the row; the release of a
+	// claim removes only the start of that claim.
 	Start(ctx context.Context, claims []Claim) (lost []int, err error)
 	// End ends claims outside of a batch. RowCompleted is for effects outside of the store.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
-	// Reclaim is called after a commit with an unknown outcome. It gives a new token to those rows that are in
-	// progress with one of the old tokens. Reclaim waits for transactions that are ending one of the claims,
-	// and returns the state of each row after that.
+	// The consumer calls Reclaim after a commit with an unknown outcome. Reclaim gives a new token to those rows that
+	// are in progress with one of the old tokens. Reclaim waits for transactions that are ending one of the claims, and
+	// returns the state of each row after these transactions.
 	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
-	// StartCalls records, for each valid claim, that an external call for its message is about to be made. It
-	// makes the lease end after this duration from now, unless the lease ends later already. If a response was
-	// lost, a repeated call with the same token counts once. StartCalls returns the calls of each row in the
-	// order of the claims: how many were started, when the first was started, and how many have a known
-	// outcome. If fewer calls have a known outcome than were started, a process may have made a call and
-	// crashed, or may have got no response. The record exists as long as the row.
+	// StartCalls records, for each valid claim, that an external call for its message is about to be made. StartCalls
+	// also sets the end of the lease to the given duration from now, unless the lease already ends later. If a response
+	// was lost, a repeated call with the same token counts once. StartCalls returns the calls of each row in the order
+	// of the claims: how many were started, when the first was started, and how many have a known outcome. If fewer
+	// calls have a known outcome than were started, a process may have made a call and crashed, or may have got no
+	// response. The record exists as long as the row.
 	StartCalls(ctx context.Context, claims []Claim, lease time.Duration) ([]CallStarted, error)
-	// LookUpMarkers returns one verdict for each mark, from committed markers. If there is a marker, the
-	// verdict is Seen, Conflict or Newer, as from Begin. Fresh means that no marker was visible. Fresh is not
-	// final, because another transaction may be about to commit a marker; only Begin can decide. LookUpMarkers
-	// uses only Scope, ID and Fingerprint of a mark. It takes one round trip, writes nothing and waits for no
-	// lock.
+	// LookUpMarkers returns one Verdict for each mark, from committed markers. If there is a marker, the Verdict is
+	// Seen, Conflict or Newer, as from Begin. Fresh means that no marker was visible. Fresh is not final, because
+	// another transaction may be about to commit a marker; only Begin can decide. LookUpMarkers uses only Scope, ID and
+	// Fingerprint of a mark, takes one round trip, writes nothing and waits for no lock.
 	LookUpMarkers(ctx context.Context, marks []Mark) ([]Verdict, error)
 }
