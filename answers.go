@@ -82,9 +82,9 @@ func RetryAfter(err error, d time.Duration) error {
 // lost or came too late. The message is retried after the delay of the policy.
 //
 // A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is determined.
-// After consumer.Provider.Window has passed, the call is not repeated. In a consumer of NewLeased, an error without a
-// decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that the attempt had no effect,
-// unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
+// After consumer.Provider.Window has passed, the call is not repeated. In a consumer of consumer.NewLeased, an error
+// without a decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that the attempt had
+// no effect, unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil

@@ -31,7 +31,7 @@ var (
 	// ErrUnsupported means that the store or source lacks a required feature.
 	ErrUnsupported = errors.New("semel: not supported")
 	// ErrIdentityChanged means that the store has a record of another definition of the consumer's identities, and that
-	// the configuration does not contain that definition as PreviousIdentity. Nothing was changed.
+	// the configuration does not contain that definition as consumer.Config.PreviousIdentity. Nothing was changed.
 	ErrIdentityChanged = errors.New("semel: the identity is found in another way than before")
 	// ErrForeignOwner means that the consumer's name belongs to another owner. Nothing was changed.
 	ErrForeignOwner = errors.New("semel: the consumer's name belongs to another")

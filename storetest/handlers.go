@@ -71,7 +71,7 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 	h.wantCount("a", 0)
 }
 
-// classify returns the class of an error that a handler returned. If the batch implements TxStatus, the batch
+// classify returns the class of an error that a handler returned. If the batch implements store.TxStatus, the batch
 // classifies the error; if not, the store does.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {

@@ -194,7 +194,7 @@ func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of admin.Resul
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
-// oneAtEnd is a store that stores only the last of the results that a commit should store.
+// oneAtEnd is a batch that stores only the last of the results that its commit should store.
 type oneAtEnd struct {
 	batch
 	of     admin.ResultOf

@@ -47,7 +47,7 @@ func (s *broken) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, verdicts, err
 }
 
-// marksOutlive is a store that commits the marks of a batch that is rolled back.
+// marksOutlive is a batch whose marks are committed when it is rolled back.
 type marksOutlive struct {
 	batch
 	store *memstore.Store
@@ -88,7 +88,7 @@ func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
 	return r
 }
 
-// splitCommit is a store that commits effects and marks in separate commits.
+// splitCommit is a batch that commits effects and marks in separate commits.
 type splitCommit struct {
 	batch
 	store *memstore.Store
