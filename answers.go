@@ -16,11 +16,11 @@ func (d Decision) String() string {
 	}, d, "Decision")
 }
 
-// A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for
-// this message. Other messages of the batch are not affected. After any other error, the message is retried.
+// A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for its
+// message; other messages of the batch are not affected. After any other error, the message is retried.
 
-// Decision is what a handler decides about its message. The errors of Retry, Permanent, Park and the other
-// functions below contain a Decision.
+// Decision is what a handler decides about its message. The errors that Retry, Permanent, Park, Discard and similar
+// functions return contain a Decision.
 type Decision uint8
 
 const (

@@ -13,7 +13,7 @@
 // The effect happens once, but the handler may run more than once: after it failed, after another message of the batch
 // failed, after a commit with a lost response, and after a crash. Each run starts from the same state, because all
 // writes of the earlier run were rolled back. Actions outside the transaction, such as a call or a mail, may happen
-// again. Pass Message.IdempotencyKey with such a call.
+// again. Pass Message.IdempotencyKey with every call.
 //
 // Semel does not promise
 //   - anything about effects in a database other than the one that holds the marker;
@@ -47,6 +47,6 @@
 //
 // # Messages that cannot be processed
 //
-// A message that cannot be applied is not lost and does not block other messages. The store keeps the message
-// as an inbox row with its payload and a reason. Operators can list, retry and discard such rows.
+// A message that cannot be applied is not lost and does not block other messages. The store keeps the message as an
+// inbox row with its payload and a reason. Operators can list, retry and discard the rows of the inbox.
 package semel

@@ -12,7 +12,8 @@ var (
 	ErrConflict = errors.New("semel: another content of this identity is applied")
 	// ErrState means that the state of the row does not allow the action. Nothing was changed.
 	ErrState = errors.New("semel: the row's state does not allow this")
-	// ErrHalted means that a message stopped the consumer. That message is not acked and will be delivered again.
+	// ErrHalted means that a message stopped the consumer. The message that stopped the consumer is not acked and will
+	// be delivered again.
 	ErrHalted = errors.New("semel: halted by a message")
 	// ErrUnfinished means that the run ended because it was idle, but some lanes have messages that are not acked.
 	// Either the source could not read the messages, or a newer release has written their markers.

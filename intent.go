@@ -6,9 +6,9 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// Intent is a request to another system, such as a mail, a payment or a record for a topic. A handler writes
-// the intent in its transaction, and the request is sent after the commit. The intent becomes a message for
-// the consumer that To names. That consumer sends the request; see consumer.Intents.
+// Intent is a request to another system, such as a mail, a payment or a record for a topic. A handler writes the intent
+// in its transaction, and the request is sent after the commit. The intent becomes a message for the consumer that To
+// names. The consumer To sends the request; see consumer.Intents.
 type Intent struct {
 	// To is the name of the consumer that sends the intent. Required.
 	To string
@@ -31,9 +31,9 @@ type Intent struct {
 	Headers Headers
 }
 
-// ErrIntent means that an intent with this id but other content exists. The existing intent was not changed,
-// and the caller must roll back the transaction. A handler gets this error when it runs again and computes an
-// intent from other data than the message, such as the current time.
+// ErrIntent means that an intent with this id but other content exists. The existing intent was not changed, and the
+// caller must roll back the transaction. A handler gets ErrIntent when it runs again and computes an intent from other
+// data than the message, such as the current time.
 var ErrIntent = errors.New("semel: an intent of this id was written before with another content")
 
 // IntentKey returns the idempotency key of an intent for the other system: Intent.Key if it was set,

@@ -65,7 +65,7 @@ type Counts struct {
 	// that are in the inbox until their next attempt. Inbox counts how these messages ended later.
 	Received int64 `json:"received"`
 	Waiting  int64 `json:"waiting"`
-	// Failed counts messages that stopped the consumer. These messages are not acked.
+	// Failed counts messages that stopped the consumer. Failed messages are not acked.
 	Failed int64 `json:"failed"`
 	// InFlight counts deliveries that have not ended. Deliveries in flight are in memory, or were returned without ack
 	// or lost with their lane since the start. A delivery that was returned or lost comes again and is counted as a new
@@ -111,7 +111,7 @@ type InboxCounts struct {
 	Released int64 `json:"released"`
 	Lost     int64 `json:"lost"`
 	// Reclaimed counts claims of rows whose previous claim ended with its lease and whose handler has not finished
-	// since. The message of such a row may have crashed its process. Claimed counts these claims too.
+	// since. The message of a reclaimed row may have crashed its process. Claimed counts these claims too.
 	Reclaimed int64 `json:"reclaimed"`
 }
 

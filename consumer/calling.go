@@ -21,9 +21,9 @@ import (
 // completes the message's claim. So the writes of apply happen once. The call happens at least once, so pass
 // Message.IdempotencyKey to the other system.
 //
-// After a crash or an expired lease, several calls may be made for one message. The first answer whose
-// transaction commits counts. The transaction of a later answer is rejected, because its claim is lost;
-// semel.Counts counts such answers (Inbox.Lost).
+// After a crash or an expired lease, several calls may be made for one message. The first answer whose transaction
+// commits counts. The transaction of a later answer is rejected, because its claim is lost; semel.Counts counts these
+// later answers (Inbox.Lost).
 //
 // Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction is rolled
 // back and the call is made again. The call is not made again if the transaction failed because of contention or
@@ -34,12 +34,12 @@ import (
 // NewLeased, but Provider.Lookup must be nil.
 //
 // Config is as for NewLeased: StrategyInbox and, if there is a Source, AckOnReceipt. If the calls only read, and change
-// nothing in the other system, Config can have StrategyMarker instead. With StrategyMarker the message is not claimed
-// and nothing is written before the call. The call may be made any number of times, also concurrently by several
-// processes that have the same message. A duplicate of an applied message causes no call. The answers of several
-// messages are applied in one transaction, which also writes the marker of each message. If two processes have answers
-// for the same message, the first committed marker counts. Provider is ignored. StrategyMarker is much faster; see
-// docs/guides/calling-out.md.
+// nothing in the other system, Config can have StrategyMarker instead of StrategyInbox. With StrategyMarker the message
+// is not claimed and nothing is written before the call. The call may be made any number of times, also concurrently by
+// several processes that have the same message. A duplicate of an applied message causes no call. The answers of
+// several messages are applied in one transaction, which also writes the marker of each message. If two processes have
+// answers for the same message, the first committed marker counts. Provider is ignored. StrategyMarker is much faster;
+// see docs/guides/calling-out.md.
 //
 // Process cannot be used with NewCalling. The parameter plans is for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
@@ -117,18 +117,17 @@ type KeyPolicy struct {
 	FailOpen string
 }
 
-// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased
-// key, such as a key in Redis. Then the handler runs, the key is completed, and the delivery is acked. The
-// lease (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a
-// message, if handlers obey their contexts and no process is frozen for longer than a lease. The call happens
-// at least once. The call is repeated after a crash before its outcome was recorded, if the lease was lost
-// during the call, and if the store has lost the key. Pass Message.IdempotencyKey to the other system.
-// Config.Provider says what happens after calls with an unknown outcome.
+// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased key, such
+// as a key in Redis. After the claim, the handler runs, the key is completed, and the delivery is acked. The lease
+// (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a message, if handlers
+// obey their contexts and no process is frozen for longer than a lease. The call happens at least once. The call is
+// repeated after a crash before its outcome was recorded, if the lease was lost during the call, and if the store has
+// lost the key. Pass Message.IdempotencyKey to the other system. Config.Provider says what happens after calls with an
+// unknown outcome.
 //
 // The result of a handler decides about the key. The results nil and Duplicate complete the key. Retry and
-// semel.PreconditionFailed release the key, because this attempt had no effect. Permanent, Park and Discard
-// end the key permanently, with their reason. After any other error, a timeout or a panic, the outcome of the
-// call is unknown.
+// semel.PreconditionFailed release the key, because the attempt had no effect. Permanent, Park and Discard end the key
+// permanently, with their reason. After any other error, a timeout or a panic, the outcome of the call is unknown.
 //
 // If another process holds the key, the consumer waits. Waiting is not counted as an attempt, and the message
 // is not treated as a duplicate. A batch has one message. Config.Workers limits the concurrent handlers. With

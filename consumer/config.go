@@ -77,10 +77,9 @@ type Config struct {
 	// tries again after a delay, and the duplicate is not acked. ReEmitIntents needs StrategyMarker or
 	// StrategyInbox, and a store with admin.Emitter.
 	ReEmitIntents bool
-	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If
-	// the first call of an intent is longer ago than the window, the intent is not sent again, and is
-	// counted. If a sender is not listed here, the sender itself checks the window and ends such an intent
-	// without a call.
+	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If the first
+	// call of an intent is longer ago than the window, the intent is not sent again, and is counted. If a sender is not
+	// listed in SenderWindows, the sender itself checks the window and ends an intent that is too old without a call.
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
@@ -131,11 +130,12 @@ type Config struct {
 	Generation *Generation
 	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
 	Retention RetentionPolicy
-	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for this
-	// time. A failing source does not count as idle. A source that has not assigned a lane yet gets one minute. If the
-	// source has source.Info.Idle, Run calls that function before it ends; see Consumer.Unfinished. Run also ends while
-	// messages wait because a newer release wrote their markers, and while messages wait behind such messages. Messages
-	// that wait for a newer release are not acked, Unfinished returns their lanes, and Run returns semel.ErrUnfinished.
+	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for the
+	// duration IdleExit. A failing source does not count as idle. A source that has not assigned a lane yet gets one
+	// minute. If the source has source.Info.Idle, Run calls that function before it ends; see Consumer.Unfinished. Run
+	// also ends while messages wait because a newer release wrote their markers, and while later messages of their
+	// lanes wait for these messages. Messages that wait for a newer release are not acked, Unfinished returns their
+	// lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
 	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if further
 	// messages may arrive although source and store have none, such as intents of another consumer that still
@@ -150,11 +150,11 @@ type Config struct {
 	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next line
 	// contains the number of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
-	// AuditKey is the key that seals the audit records of operators' changes (admin.Auditor). AuditKey has at
-	// least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A
-	// chain of audit records that has records with a key cannot continue without a key. A run with a key does
-	// not begin a chain. To begin a chain, seal one audit record with the store's Seal (admin.Sealing) after
-	// the first Migrate, or run semel migrate up.
+	// AuditKey is the key for the hashes in the chain of audit records of operators' changes (admin.Auditor). AuditKey
+	// has at least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A chain
+	// of audit records that has records with a key cannot continue without a key. A run with a key does not begin a
+	// chain. To begin a chain, add one audit record with the store's method Seal (admin.Sealing) after the first
+	// Migrate, or run semel migrate up.
 	AuditKey []byte
 	// Observers get the events of the consumer. An observer that implements measure.Meter also gets
 	// measurements. At most one observer may implement measure.Tracer, which creates spans.

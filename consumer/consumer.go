@@ -94,8 +94,8 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or a message stops the consumer
 // (semel.ErrHalted). Run may be called once.
 //
-// When ctx ends, Run drains for at most Config.Drain, and returns nil if all handlers have ended by then.
-// Otherwise Run returns within 5 s more, with an error that lists the handlers that still run.
+// When ctx ends, Run drains for at most Config.Drain, and returns nil if all handlers have ended by then. If handlers
+// still run after Config.Drain, Run returns within 5 s more, with an error that lists these handlers.
 //
 // If Run returns an error before the first fetch, nothing has been changed, and the error says which
 // requirement is not met. semel.ErrUnfinished means that the run ended because of IdleExit or the end of the
@@ -103,7 +103,8 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 // semel.ErrBehind means that the store lacks records of messages that the broker counts as acked.
 //
 // While an operator has paused the consumer (admin.Controls), Run waits and is not idle. With StrategyInbox the
-// consumer may have no Source. Then Run processes the store's inbox until ctx ends or Config.IdleExit has passed.
+// consumer may have no Source; in this case Run processes the store's inbox until ctx ends or Config.IdleExit has
+// passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	e, err := c.startRun(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.En
 	return c.take(src, info)
 }
 
-// take creates the engine. A second call of take returns an error. The caller holds the mutex.
+// take creates the engine. The second call of take for a consumer returns an error. The caller holds the mutex.
 func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
@@ -223,11 +224,11 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	return reasons
 }
 
-// TryMark marks the message in a transaction that the caller has opened. The store must implement
-// store.CallerTx. If the verdict is Fresh, write the effect in tx; otherwise write no effect. Commit tx with
-// the effect, and ack the message afterwards. semel.ErrUnsupported and identity errors mean that nothing was
-// written. semel.ErrOld means that the message is older than the retention; roll tx back. semel.ErrSchema,
-// with the verdict Newer, means that a newer release marked the message; do not ack the message.
+// TryMark marks the message in a transaction that the caller has opened. The store must implement store.CallerTx. If
+// the returned Verdict is Fresh, write the effect in tx; for any other Verdict write no effect. Commit tx with the
+// effect, and ack the message afterwards. semel.ErrUnsupported and identity errors mean that nothing was written.
+// semel.ErrOld means that the message is older than the retention; roll tx back. semel.ErrSchema, with the Verdict
+// Newer, means that a newer release marked the message; do not ack the message.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
 	marker, ok := c.store.(store.CallerTx[Tx])
 	if !ok {

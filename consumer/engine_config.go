@@ -106,8 +106,8 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 }
 
 // serialFor returns how long batches run one at a time after contention. The result is 0 if handlers call other systems
-// for inbox rows. For such handlers, running one batch at a time would slow down all calls, although contention occurs
-// only in the short transaction after a call.
+// for inbox rows. If handlers call other systems, running one batch at a time would slow down all calls, although
+// contention occurs only in the short transaction after a call.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0
@@ -188,9 +188,9 @@ func (c *settings) runOptions() runner.Options {
 	return o
 }
 
-// stepsOfVersions reports whether messages have both steps and versions. Then two messages of one stream must
-// not share a batch: a version can be applied only after its predecessor, and the commit of a batch does not
-// apply a message that has further steps.
+// stepsOfVersions reports whether messages have both steps and versions. With steps and versions, two messages of one
+// stream must not share a batch: a version can be applied only after its predecessor, and the commit of a batch does
+// not apply a message that has further steps.
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 func (c *settings) working() generations.Working {
@@ -209,8 +209,8 @@ func (c *settings) controlled() string {
 	return c.Name
 }
 
-// ownTransactions returns an error if the consumer has generations. Such a consumer must not mark messages in
-// transactions of the user, because a switch of generations does not wait for these transactions.
+// ownTransactions returns an error if the consumer has generations. A consumer with generations must not mark messages
+// in transactions of the user, because a switch of generations does not wait for these transactions.
 func (c *settings) ownTransactions() error {
 	if c.Generation == nil {
 		return nil

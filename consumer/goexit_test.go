@@ -61,8 +61,8 @@ func exitsAmong(n, size int) (all []*semel.Message) {
 	return all
 }
 
-// exitsAside runs messages of which every fourth ends the goroutine of a user-defined function, and checks
-// how these messages end.
+// exitsAside runs a consumer with messages from exitsAmong, of which every fourth makes a user-defined function call
+// runtime.Goexit. exitsAside checks how these messages end.
 func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says string) {
 	const n = 16
 	store := memstore.New()

@@ -15,17 +15,17 @@ import (
 // none of them is lost. The row of a conflict with a former identity can be retried; the message is then marked only
 // under Config.Identity. A message in which no previous identity is found is marked only under Config.Identity.
 //
-// The store records how identities are determined. A start fails with semel.ErrIdentityChanged if the
-// consumer determines identities in another way and PreviousIdentity is not the recorded way. Keep
-// PreviousIdentity until no message that was processed before the change can arrive any more. Then retire the
-// previous identity (semel consumers identity retire, admin.Derivations).
+// The store records how identities are determined. A start fails with semel.ErrIdentityChanged if the consumer
+// determines identities in another way and PreviousIdentity is not the recorded way. Keep PreviousIdentity until no
+// message that was processed before the change can arrive any more. After that time, retire the previous identity
+// (semel consumers identity retire, admin.Derivations).
 type PreviousIdentity struct {
 	// Identity is the earlier value of Config.Identity. Required. The type of Identity needs a method
 	// Derivation() string. Identities made of selectors have that method.
 	Identity identity.Identity
 	// TrustUnfingerprinted decides about messages whose previous identity is marked without a fingerprint, or with a
-	// fingerprint that cannot be compared. If TrustUnfingerprinted is set, the message is a duplicate. If it is not
-	// set, the message is a conflict.
+	// fingerprint that cannot be compared. If TrustUnfingerprinted is set, the message is a duplicate. If
+	// TrustUnfingerprinted is not set, the message is a conflict.
 	TrustUnfingerprinted bool
 }
 

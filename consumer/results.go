@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// KeepResult stores the result of a handler beside the message's marker, in the transaction that applies the
-// message. Config.OnDuplicate and Consumer.Result return the stored result. Pass the ctx, tx and m that the
-// handler got. A second call for a message replaces the result of the first call.
+// KeepResult stores the result of a handler beside the message's marker, in the transaction that applies the message.
+// Config.OnDuplicate and Consumer.Result return the stored result. Pass the ctx, tx and m that the handler got. If
+// KeepResult is called twice for a message, the second result replaces the first.
 //
 // KeepResult costs one statement. A Queue sends this statement together with its other statements. A result has at most
 // admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps results (admin.Results),

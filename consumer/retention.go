@@ -28,9 +28,9 @@ type RetentionPolicy struct {
 	// (semel.Message.Time). A message without any time counts as older than the retention.
 	IDTime identity.IDTime
 	// DailyPartitions means that the store keeps markers in one partition per day and drops whole partitions.
-	// DailyPartitions needs a store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated), and IDTime
-	// must be the store's kind of ids. An id without a time in the format IDTime is not a usable identity. Messages
-	// whose id has a time on a future day also end as OnExpired says.
+	// DailyPartitions needs a store that only one consumer uses (sqlstore.Store.Dated, pgxstore.Store.Dated), and
+	// IDTime must be the store's kind of ids. An id without a time in the format IDTime is not a usable identity.
+	// Messages whose id has a time on a future day also end as OnExpired says.
 	DailyPartitions bool
 	// OnExpired is the action for a message that is older than the retention and has no marker: ActionPark,
 	// ActionDeadLetter, ActionHalt or ActionDiscard. A message that is older than the retention may have been applied

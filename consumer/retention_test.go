@@ -67,7 +67,7 @@ func (f *feed) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery,
 	return taken, nil
 }
 
-// broker is a feed that reports the progress of its lanes and its horizon.
+// broker is a feed that reports the progress of its lanes, and how long it can repeat messages (its horizon).
 type broker struct {
 	*feed
 	mutex   sync.Mutex

@@ -26,7 +26,7 @@ type payment struct {
 	At     time.Time
 }
 
-// secretive returns a message. None of its values may be reported.
+// secretive returns a message whose values must not appear in any report of the consumer.
 func secretive(id, body string) *semel.Message {
 	m := message(id, strings.ReplaceAll(body, "HIDDEN", hidden))
 	m.Key = []byte("key-" + hidden)

@@ -144,8 +144,8 @@ const (
 	byKey
 )
 
-// overRows reports whether handlers call other systems for messages of the store's inbox. A batch of such a consumer
-// has one message.
+// overRows reports whether handlers call other systems for messages of the store's inbox. A batch of a consumer whose
+// handlers call other systems has one message.
 func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
 // deliveryRules returns the rules for reading deliveries, except the rules that depend on the store.
@@ -173,8 +173,8 @@ func (c *settings) warnTypeless(messages int) {
 }
 
 // Takes reports whether Config.Filter selects a message. The parameter refused means that the source could not read the
-// message completely. Such a message can be excluded by a type or header that could be read, but not by a missing type
-// or header.
+// message completely. A message that was not read completely can be excluded by a type or header that could be read,
+// but not by a missing type or header.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
 	rules := c.deliveryRules()
 	return rules.Takes(m, refused)

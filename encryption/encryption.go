@@ -23,7 +23,7 @@
 //
 // Encryption does not prevent two attacks by a database user who can write the tables and has no key. The database user
 // can replace a text by an older text of the same identity. The database user can also insert rows in plain text;
-// consumers process such rows unless the store's option EncryptedSince is set.
+// consumers process rows in plain text unless the store's option EncryptedSince is set.
 //
 // Fingerprints are hashes, so a short body, such as four digits, can be guessed from its
 // fingerprint. A store that was opened with EncryptedSince in the past encrypts the

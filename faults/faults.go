@@ -47,7 +47,7 @@ const AfterCall Point = "AfterCall"
 
 // The points at which a test can inject a fault while old markers are removed.
 const (
-	// BeforeAdvance is reached before the low-water marks are raised. Then BeforeReap is reached before each slice of
+	// BeforeAdvance is reached before the low-water marks are raised. BeforeReap is reached before each slice of
 	// markers is removed, and AfterReap after each slice.
 	BeforeAdvance Point = "BeforeAdvance"
 	BeforeReap    Point = "BeforeReap"

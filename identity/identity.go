@@ -51,8 +51,8 @@ type Fingerprinter interface {
 
 // CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). As in the CloudEvents specification,
 // source, id, type and specversion are required, and specversion must be 1.0. A time must be in the format of RFC 3339.
-// An event in headers (binary mode) that violates the specification is malformed. The same checks are made for every
-// identity with the selector id, and for every message with a specversion.
+// An event in headers (binary mode) that violates the specification is malformed. Every identity with the selector id,
+// and every message with a specversion, is checked in the same way.
 func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.

@@ -370,8 +370,8 @@ func (b *batch) Kill() {
 	b.end(false)
 }
 
-// end commits or removes the markers of the batch, and wakes batches that wait for the batch. A second call does
-// nothing. The caller has locked the store.
+// end commits or removes the markers of the batch, and wakes batches that wait for the batch. If end is called twice,
+// the second call does nothing. The caller has locked the store.
 func (b *batch) end(committed bool) {
 	if b.over {
 		return

@@ -34,7 +34,7 @@ type Delivery struct {
 	// deliveries, Before is Unknown.
 	Before int
 	// Refused is the reason why the source could not decode the delivery, or "" if the delivery was decoded. The
-	// consumer parks such a delivery, with the raw bytes in Message.Body, and does not call the handler.
+	// consumer parks a refused delivery, with the raw bytes in Message.Body, and does not call the handler.
 	Refused semel.Reason
 	// Detail describes the fault for people, if Refused is set. Detail must not contain payload.
 	Detail string
@@ -130,8 +130,8 @@ type LaneObserver interface {
 }
 
 // Source delivers messages at least once. If the broker has a visibility timeout, the source itself extends the timeout
-// of deliveries that are not acked or nacked. One goroutine calls Fetch and one calls Flow. Settle may be called
-// concurrently with Fetch.
+// of deliveries that are not acked or nacked. Fetch is called by one goroutine only, and Flow by one goroutine only.
+// Settle may be called concurrently with Fetch.
 type Source interface {
 	// Lanes is called once, before the first Fetch.
 	Lanes(LaneObserver)
@@ -185,7 +185,7 @@ type Info struct {
 	// newer release. When AtEnd is called, no Fetch is in progress, and consumer.Config.IdleExit is not set.
 	AtEnd func() bool
 	// LaneFaults is for a source in which one lane can fail while others continue, for example because messages were
-	// lost. LaneFaults returns the failed lanes, each with Fault set. Fetch must not return an error for such a lane,
+	// lost. LaneFaults returns the failed lanes, each with Fault set. Fetch must not return an error for a failed lane,
 	// because an error of Fetch means that no lane can be read. LaneFaults does not block, and is safe for concurrent
 	// use with every other method.
 	LaneFaults func() []semel.Unfinished

@@ -53,8 +53,8 @@ type Can struct {
 	// Delays is true if a message that was nacked is not delivered before the delay Settlement.After has
 	// passed.
 	Delays bool
-	// Counts is true if Delivery.Before is the number of earlier deliveries of the message. Without this
-	// ability, Before must always be source.Unknown.
+	// Counts is true if Delivery.Before is the number of earlier deliveries of the message. If Counts is false, Before
+	// must always be source.Unknown.
 	Counts bool
 	// Pauses is true if Flow pauses and resumes a lane.
 	Pauses bool
@@ -65,8 +65,8 @@ type Can struct {
 	Idles bool
 	// Dated is true if the source reports the age of messages that are not acked (source.Info.Ages).
 	Dated bool
-	// Ends is true if Fetch returns source.ErrEnd after Broker.End, once every message is acked or dead-lettered.
-	// Without this ability, Fetch must never return source.ErrEnd.
+	// Ends is true if Fetch returns source.ErrEnd after Broker.End, once every message is acked or dead-lettered. If
+	// Ends is false, Fetch must never return source.ErrEnd.
 	Ends bool
 }
 
@@ -173,7 +173,7 @@ type session struct {
 
 	// broken is the first violation of a law that holds for every Fetch, or nil.
 	broken error
-	// failed is an error of the broker, or nil. Such an error is not a fault of the source.
+	// failed is an error of the broker, or nil. An error of the broker is not a fault of the source.
 	failed error
 }
 

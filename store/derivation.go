@@ -23,7 +23,7 @@ type PreviousMark struct {
 }
 
 // Other reports whether a message with the fingerprint content has other content than m. If the marker of m's identity
-// has such a fingerprint, the store's answer for m is Conflict.
+// has other content, the store's answer for m is Conflict.
 func (m *Mark) Other(content semel.Fingerprint) bool {
 	if m.Strict && (content.Version == 0 || content.Version != m.Fingerprint.Version) {
 		return true

@@ -65,8 +65,8 @@ type Claimed struct {
 	Row StoredRow
 	// Left is the remaining time of the lease at the time of the store's response.
 	Left time.Duration
-	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. The message of such a
-	// row may have crashed its process. A claim of a suspect row counts as one start.
+	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. The message of a
+	// suspect row may have crashed its process. A claim of a suspect row counts as one start.
 	Suspect bool
 	// Blocked is true if the row has waited for an earlier version of its stream for the longest allowed time.
 	Blocked bool

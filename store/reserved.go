@@ -1,6 +1,6 @@
 package store
 
-// Numbers and names that a store may contain. They are reserved permanently, including numbers and names that no
+// Numbers and names that a store may contain. The numbers and names are reserved permanently, including those that no
 // release writes yet. A release writes a new number only if the previous release can read it, so that two consecutive
 // releases can share a store.
 //

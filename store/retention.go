@@ -43,9 +43,9 @@ type StoredRetention struct {
 	// to read all markers to find this time, First is the cutoff of the last complete pass. Cutoff minus First is how
 	// late the removal of markers is.
 	First time.Time
-	// LastDay is the number of markers that were written in the last day. If there are many such markers, the number is
-	// estimated from a sample and rounded to a hundred thousand. MarkerBytes is the estimated size of one marker in
-	// tables and indexes; 0 if unknown.
+	// LastDay is the number of markers that were written in the last day. A large number is estimated from a sample and
+	// rounded to a hundred thousand. MarkerBytes is the estimated size of one marker in tables and indexes; 0 if
+	// unknown.
 	LastDay     int64
 	MarkerBytes int64
 	// Days is set for a consumer whose markers are partitioned by day.

@@ -43,7 +43,7 @@ func (o CommitOutcome) String() string {
 // transaction type that handlers use. A store is safe for concurrent use.
 type TxStore[Tx any] interface {
 	// Scope returns the number of the triple (consumer, source, generation). If the triple has no number, Scope assigns
-	// one. The same arguments always return the same number. Scope runs in a transaction of its own.
+	// one. For the same arguments, Scope always returns the same number. Scope runs in a transaction of its own.
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	// Begin opens a transaction, writes the markers and returns one Verdict for each mark. If several marks have the
 	// same identity, only the first can be Fresh; the later marks are Seen, or Conflict if they have other content.
@@ -124,8 +124,8 @@ type Mark struct {
 	// Age, if not zero, is the time of the message. If Age is before the scope's low-water mark, the answer for a new
 	// message is Old, because markers of that age may have been removed. See Reaper.
 	Age time.Time
-	// Previous, if not nil, is the message's previous identity. The same statement writes a marker for the previous
-	// identity. Only Semel's own stores get Previous.
+	// Previous, if not nil, is the message's previous identity. The statement that writes the marker also writes a
+	// marker for the previous identity. Only Semel's own stores get Previous.
 	Previous *PreviousMark
 	// Strict makes an existing marker a Conflict, unless its fingerprint can be compared with the mark's
 	// fingerprint and is equal.
@@ -152,9 +152,9 @@ const (
 	Conflict
 	// Busy means that another transaction is processing a copy of the message and did not end within MarkLock.
 	Busy
-	// Newer means that a marker exists whose outcome this release does not know, because a newer release wrote it. The
-	// message waits in the consumer, because this release does not know whether the message may be processed. The store
-	// does not compare fingerprints in this case.
+	// Newer means that a marker exists whose outcome this release does not know, because a newer release wrote the
+	// marker. The message waits in the consumer, because this release does not know whether the message may be
+	// processed. For Newer, the store does not compare fingerprints.
 	Newer
 	// ClaimLost means that the row has another token, or that the claim's lease has ended.
 	ClaimLost
@@ -351,8 +351,8 @@ type Limits struct {
 	// with a commit. The row stores these steps in the same commit as their effects, and later claims return the steps
 	// in StoredRow.Steps.
 	StepOutput int
-	// Connections is the size of the store's connection pool; 0 means no limit. Other limits, such as the
-	// number of concurrent HTTP requests, are kept below this size.
+	// Connections is the size of the store's connection pool; 0 means no limit. Semel keeps its other limits, such as
+	// the number of concurrent HTTP requests, below the size of the pool.
 	Connections int
 	// PartitionedBy, for a store that has the markers of one consumer in daily partitions, is the kind of ids whose
 	// timestamp decides the partition, as in a policy file, such as "uuidv7"; FitIdentity rejects other ids. A store

@@ -33,7 +33,8 @@ func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// wantEdits checks that the edits of the row wrote the given bodies, in order. The last body is the row's current body.
+// wantEdits checks that the edits of the row wrote the given bodies, in order. The last of the given bodies is the
+// row's current body.
 func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	h.t.Helper()
 	all, err := h.editor().Edits(h.t.context(), number, true)

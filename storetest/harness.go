@@ -32,8 +32,8 @@ type Harness[Tx any] struct {
 }
 
 // Abilities declares which interfaces a store implements in addition to store.TxStore. Package admin is internal to
-// Semel, so only Semel's own stores can implement its interfaces. Other stores leave the fields for these interfaces
-// false.
+// Semel, so only Semel's own stores can implement its interfaces. A store of your own leaves the fields for these
+// interfaces false.
 type Abilities struct {
 	// Inbox is true if the store implements store.Inbox.
 	Inbox bool

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twinStates returns the names of all states in which a row of an identity may be when an operator changes it.
-// The method into brings a row into such a state.
+// twinStates returns the names of all states in which a row of an identity may be when an operator changes it. The
+// method into of twinWorld brings a row into each of these states.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {
@@ -88,7 +88,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 type twinWorld[Tx any] struct {
 	*fixture[Tx]
 	effects map[byte]int
-	// stepped contains the contents of which a step took effect.
+	// stepped contains the contents for which a step took effect.
 	stepped map[byte]bool
 	// The field waits maps a content to the reason why it waits: behindAnother or behindAGap. The field ahead is the
 	// number of the first row of the line (the queue of a key or lane). Version 1 of the stream is missing.

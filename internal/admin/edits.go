@@ -28,15 +28,14 @@ type StoredEdit struct {
 	SizeBefore, SizeAfter int
 }
 
-// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row.
-// When the row is retried, the handler gets the new body. The rest of the row is not changed, including the
-// fingerprint of the producer's message. So copies of that message are duplicates before and after the retry.
-// A message with the same identity and any other content is a conflict, even if its content is that of the
-// edit.
+// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row. When the
+// row is retried, the handler gets the new body. An edit does not change other fields of the row, such as the
+// fingerprint of the producer's message. So copies of that message are duplicates before and after the retry. A message
+// with the same identity and any other content is a conflict, even if its content is that of the edit.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and saves the old body. The same transaction writes an audit record whose Why
-	// contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another revision.
+	// Edit replaces the body of a row and saves the old body. In the same transaction, Edit writes an audit record
+	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another revision.
 	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
 	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
 	// one of these errors, nothing was changed.
@@ -48,8 +47,8 @@ type Editor interface {
 // MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// MayEdit returns nil if the body of a row may be replaced by body. If it may not, MayEdit returns an error that wraps
-// semel.ErrState and contains the cause.
+// MayEdit returns nil if the body of a row may be replaced by body. If the body may not be replaced, MayEdit returns an
+// error that wraps semel.ErrState and contains the cause.
 func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {

@@ -16,8 +16,8 @@ type Emitter interface {
 	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all its calls
 	// have a known outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and less
 	// than its sender's window has passed since its first call. An output that was made due waits like a row that was
-	// just received, without attempts. CallStarted.Again tells the sender that the row is sent again. A row that was
-	// completed in a transaction has no calls, so an effect in a transaction is never repeated.
+	// just received, without attempts. CallStarted.Again reports to the sender that the row is sent again. A row that
+	// was completed in a transaction has no calls, so an effect in a transaction is never repeated.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 

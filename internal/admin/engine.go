@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// CommitResultWriter is implemented by a store.Batch of a store with admin.Results. Such a batch sends the result of a
-// handler together with the statements of the commit, so that the result costs no round trip.
+// CommitResultWriter is implemented by a store.Batch of a store with admin.Results. A CommitResultWriter sends the
+// result of a handler together with the statements of the commit, so that the result costs no round trip.
 type CommitResultWriter interface {
 	// WriteResultAtCommit makes Commit write a result, as admin.Results.KeepResult does. If writing the
 	// result fails, Commit returns the error. The caller must not change result until the batch has ended.
@@ -16,7 +16,7 @@ type CommitResultWriter interface {
 // fetch, before the first transaction after a failure of the store, and once an hour. If a later check
 // returns an error, the store counts as down.
 type SchemaChecker interface {
-	// Check returns nil if the tables fit this release. If they do not fit, Check returns an error that wraps
+	// Check returns nil if the tables fit this release. If the tables do not fit, Check returns an error that wraps
 	// semel.ErrSchema and names the remedy. Check is safe for concurrent use.
 	Check(ctx context.Context) error
 }

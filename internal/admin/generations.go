@@ -35,8 +35,8 @@ const LongestFence = 10 * time.Minute
 // The records of a generation are stored under the consumer name that GenerationName returns.
 type Generations interface {
 	// Generations returns the generations of a consumer in the order of their numbers. If the store's clock was ahead
-	// when a fence was set, the fence may end later than LongestFence from now. Generations shortens such a fence to
-	// LongestFence.
+	// when a fence was set, the fence may end later than LongestFence from now. Generations shortens a fence that would
+	// last too long to LongestFence.
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
 	// BeginGenerations creates generation 0 as the active generation of a consumer that has no generations.
 	BeginGenerations(ctx context.Context, consumer string) error
@@ -51,16 +51,16 @@ type Generations interface {
 	FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error
 	// LiftFences removes the fences of all generations of a consumer.
 	LiftFences(ctx context.Context, consumer string) error
-	// SwitchGeneration makes the building generation active and the active generation old, in one transaction. Both
-	// generations must be fenced until the commit. SwitchGeneration also writes the audit record a. semel.ErrState
-	// means that a generation is not fenced; nothing is changed.
+	// SwitchGeneration makes the building generation active and the active generation old, in one transaction. The
+	// generations from and to must be fenced until the commit. SwitchGeneration also writes the audit record a.
+	// semel.ErrState means that a generation is not fenced; nothing is changed.
 	SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error
 	// EndGeneration sets a building or old generation to GenerationDropped and writes the audit record a.
 	// semel.ErrState means that the generation has another state; nothing is changed.
 	EndGeneration(ctx context.Context, consumer string, number int64, a store.Act) error
-	// ForgetGeneration removes up to most records of a dropped generation and returns the number of removed
-	// records. If that number is less than most, no records are left. semel.ErrState means that the
-	// generation is not dropped.
+	// ForgetGeneration removes up to most records of a dropped generation and returns the number of removed records. If
+	// ForgetGeneration removed fewer records than most, no records are left. semel.ErrState means that the generation
+	// is not dropped.
 	ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error)
 }
 

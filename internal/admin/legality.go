@@ -110,9 +110,10 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	return err
 }
 
-// MayAct returns nil if an operator may change a row with the event e. If not, MayAct returns an error that wraps
-// semel.ErrState, with the cause and the remedy. The parameter due means that a waiting row is due already; the error
-// for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the identity, which MayRun checks.
+// MayAct returns nil if an operator may change a row with the event e. If the operator may not, MayAct returns an error
+// that wraps semel.ErrState, with the cause and the remedy. The parameter due means that a waiting row is due already;
+// the error for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the identity, which MayRun
+// checks.
 //
 // Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked. So commands
 // and stores reject the same rows with the same text.

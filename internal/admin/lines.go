@@ -11,8 +11,8 @@ import (
 //
 // A line is a queue: it contains the rows of a key or lane that have not ended (received, in progress, waiting for a
 // retry, blocked or parked), in the order in which they were written. The first row of a line is claimed like any other
-// row, or waits for an operator if it is parked. The other rows are in store.StateBlocked. The commit that ends or
-// discards the first row unblocks only the next row. For a message without a claim that should be marked as
+// row, or waits for an operator if it is parked. The later rows of a line are in store.StateBlocked. The commit that
+// ends or discards the first row unblocks only the next row. For a message without a claim that should be marked as
 // store.Applied, the store returns store.Behind while the line of the message has rows, and if an earlier message of
 // the line in the same batch stays in the inbox.
 type Lines interface {

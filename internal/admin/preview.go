@@ -18,7 +18,7 @@ type PreviewQuery struct {
 // Previewer is implemented by a TxStore that can predict what Begin would return for messages (store.Verdict). A
 // prediction may become wrong, because another transaction may change the markers at any time.
 type Previewer interface {
-	// Preview returns for each message the verdict that Begin would return now: Fresh, Seen, Conflict or Newer. Preview
+	// Preview returns for each message the Verdict that Begin would return now: Fresh, Seen, Conflict or Newer. Preview
 	// ignores versions, queues of the inbox, and ages. Preview writes nothing, waits for no lock and does not see open
 	// transactions. If predictions are not possible for the consumer, the error wraps semel.ErrUnsupported.
 	Preview(ctx context.Context, consumer string, generation int64, all []PreviewQuery) ([]store.Verdict, error)

@@ -121,14 +121,14 @@ var (
 	ErrReplayHeld = fmt.Errorf("another process runs the replay: %w", semel.ErrState)
 	// ErrReplayEnded means that the replay has ended.
 	ErrReplayEnded = fmt.Errorf("the replay has ended: %w", semel.ErrState)
-	// ErrNoReplay means that there is no replay with this number.
+	// ErrNoReplay means that there is no replay with the given number.
 	ErrNoReplay = fmt.Errorf("there is no replay of this number: %w", semel.ErrState)
 )
 
-// Replays is implemented by a store that keeps the replays of its consumers. One process at a time runs a replay, with
-// a token and a lease by the store's clock. A consumer has at most one replay per generation that has not ended. The
-// transaction of each change also writes an audit record (store.Act) without a row. The Why of the audit record starts
-// with the consumer's name.
+// Replays is implemented by a store that keeps the replays of its consumers. Only one process at a time runs a replay,
+// with a token and a lease by the store's clock. A consumer has at most one replay per generation that has not ended.
+// The transaction of each change also writes an audit record (store.Act) without a row. The Why of the audit record
+// starts with the consumer's name.
 type Replays interface {
 	// NewReplay starts a replay with the Consumer, Kind, Generation, Effects and Progress of r and returns
 	// its number. ErrReplayOpen means that a replay of the consumer has not ended.

@@ -164,9 +164,9 @@ func (a *Adoption) key(values map[string]string) (columns, same string) {
 	return strings.Join(names, ", "), strings.Join(equal, " and ")
 }
 
-// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all
-// schemas of the search_path. For some built-in types, such as varchar, PostgreSQL has no operator of its
-// own, so another schema could define one.
+// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all schemas of the
+// search_path. For some built-in types, such as varchar, PostgreSQL has no operator of its own, so another schema could
+// define an operator.
 func (c *Column) equals() string {
 	if c.BuiltIn {
 		return "operator(pg_catalog.=)"

@@ -161,8 +161,8 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	}
 }
 
-// accept makes at the line with the highest sequence (tip). The hash of the previous line in at shows whether the old
-// tip was genuine.
+// accept makes a verified line the new tip (the line with the highest sequence). The new line contains the hash of the
+// previous line, which shows whether the old tip was genuine.
 func (v *Verifier) accept(at tip) {
 	switch {
 	case at.Sequence > v.next:

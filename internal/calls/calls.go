@@ -39,8 +39,8 @@ func (r Rule) Forgotten(since time.Duration) bool {
 }
 
 // Ago returns the age of the first call. The parameter measured is the age by the store's clock. If the start of the
-// call is in the future, the clock was set back and the age is unknown. In this case Ago returns Unmeasured, which is
-// longer than any window. Ago also returns Unmeasured for the epoch, which stores write for an unknown time.
+// call is in the future, the clock was set back and the age is unknown. If the age is unknown, Ago returns Unmeasured,
+// which is longer than any window. Ago also returns Unmeasured for the epoch, which stores write for an unknown time.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -timing.ClockSlack || measured > older {
 		return Unmeasured
@@ -59,7 +59,7 @@ func Text(since time.Duration) string {
 // older is a duration that is longer than the age of any call, and shorter than the time since the epoch.
 const older = 20 * 365 * 24 * time.Hour
 
-// Unknown returns the epoch. Stores write this time for a first call whose time is unknown.
+// Unknown returns the epoch. Stores write the epoch for a first call whose time is unknown.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
 // Known returns first. If the store's clock was ahead when first was recorded, Known returns Unknown.

@@ -1,5 +1,4 @@
-// Package digest writes values to a hash in such a way that hashes of different kinds, or of different parts, are never
-// equal.
+// Package digest writes values to a hash so that hashes of different kinds, or of different parts, are never equal.
 package digest
 
 import (

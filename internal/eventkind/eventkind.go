@@ -39,8 +39,9 @@ const (
 	// process has claimed the row, or an operator has changed the row.
 	ClaimLost semel.EventKind = "claim lost"
 	// Waits means that, for the duration Wait, the transaction of a single message has failed only because of other
-	// transactions, such as a lock of another transaction, or a row that other transactions change again and again.
-	// Such a failure does not count as an attempt. The event is reported after a second, and then once a minute.
+	// transactions, such as a lock of another transaction, or a row that other transactions change again and again. A
+	// failure because of other transactions does not count as an attempt. The event is reported after a second, and
+	// then once a minute.
 	Waits semel.EventKind = "waits for others"
 	// Newer means that the message has waited for the duration Wait, because a newer release wrote its marker and this
 	// release does not know the meaning of the marker. Waiting does not count as an attempt. The event is reported

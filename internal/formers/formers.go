@@ -72,9 +72,9 @@ func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	return b.all
 }
 
-// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. These are
-// markers that the batch wrote although a marker of the previous identity exists. The parameter verdicts contains the
-// store's answers for all markers; Fresh means that the batch wrote the marker.
+// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. The store
+// must look for a conflict row if the batch wrote a marker although a marker of the previous identity exists. The
+// parameter verdicts contains the store's answers for all markers; Fresh means that the batch wrote the marker.
 func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil
@@ -126,8 +126,8 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	return answers
 }
 
-// met reports whether the store found only a marker that the same batch wrote for an earlier message. That marker may
-// still be removed, so the store's answer proves nothing.
+// met reports whether the store found only a marker that the same batch wrote for an earlier message. The marker of the
+// earlier message may still be removed, so the store's answer proves nothing.
 func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }

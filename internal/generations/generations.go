@@ -1,5 +1,5 @@
-// Package generations defines the generations of a consumer. Each generation has its own markers. One generation is
-// active, and a rebuild fills another generation.
+// Package generations defines the generations of a consumer. Each generation has its own markers. Only one generation
+// is active; a rebuild fills another generation.
 package generations
 
 import (

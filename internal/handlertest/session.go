@@ -35,8 +35,8 @@ type scenario[Tx any] struct {
 	name  string
 	group Group
 	run   func(s *session[Tx]) error
-	// alone is true for the scenarios that find out whether the results of two runs can be compared. The other
-	// scenarios run only if results can be compared.
+	// alone is true for the scenarios that find out whether the results of two runs can be compared. Scenarios without
+	// alone run only if results can be compared.
 	alone bool
 }
 

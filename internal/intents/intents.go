@@ -34,7 +34,7 @@ func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 // sourceOfIntents is the source of intents that were not caused by a message.
 const sourceOfIntents = "intents"
 
-// Message returns the identity and the message of an intent. The sender gets this message.
+// Message returns the identity and the message of an intent. The sender of the intent gets the message.
 func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, error) {
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {

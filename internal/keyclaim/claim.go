@@ -1,6 +1,6 @@
 // Package keyclaim manages the claim of a leased key while a call is made. The package extends the lease, notifies the
-// caller when the claim may be lost, and records the outcome of the claim. Consumers and package leasedkey use this
-// package.
+// caller when the claim may be lost, and records the outcome of the claim. Consumers and package leasedkey use package
+// keyclaim.
 package keyclaim
 
 import (
@@ -68,7 +68,7 @@ func (c *Claim) Holds(lost func(error)) bool {
 	return c.timer != nil && time.Now().Before(c.until)
 }
 
-// LetGo stops extending the lease. A second call of LetGo has no effect.
+// LetGo stops extending the lease. If LetGo is called twice, the second call has no effect.
 func (c *Claim) LetGo() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -13,7 +13,7 @@ type LaneOffset struct {
 	Offset int64
 }
 
-// None means that no offset is known.
+// The constant None means that no offset is known.
 const None = -1
 
 // Advance is a request to raise the stored offset of a lane.

@@ -17,7 +17,8 @@ const (
 	// this limit, log lines with other reasons are not crowded out.
 	MostOfReason = 10
 	Window       = time.Minute
-	// mostNames is the maximum number of messages that are counted separately. All other messages share one count.
+	// mostNames is the maximum number of messages that are counted separately. Messages above this number share one
+	// count.
 	mostNames = 1000
 )
 

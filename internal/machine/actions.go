@@ -48,7 +48,7 @@ type Settlement struct {
 type Behind struct {
 	Lane     source.Lane
 	Messages int
-	// Item is the first message that a newer release marked, or nil if that message is in another lane. Why
+	// The field Item is the first message that a newer release marked, or nil if that message is in another lane. Why
 	// describes the marker of Item.
 	Item *Item
 	Why  error

@@ -10,10 +10,10 @@ import (
 // consecutive permanent failures. After a handler has succeeded, the breaker opens only if HaltLater is set, so that
 // one faulty producer does not stop a working consumer.
 //
-// While the breaker is open, no row is claimed, and messages are fetched only if they are stored without a handler. One
-// message is tried at a time, with delays that grow up to breakerMost. A message whose attempt fails waits until it has
-// had keptFor attempts, and then ends as it would without the breaker, so that bad messages at the start of a partition
-// do not block the partition forever. The first success closes the breaker.
+// While the breaker is open, no row is claimed, and messages are fetched only if they are stored without a handler. The
+// machine tries one message at a time, with delays that grow up to breakerMost. A message whose attempt fails waits
+// until it has had keptFor attempts, and then ends as it would without the breaker, so that bad messages at the start
+// of a partition do not block the partition forever. The first success closes the breaker.
 type breakerState struct {
 	open      bool
 	succeeded bool // a handler has succeeded since the start

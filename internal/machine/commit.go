@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit commits a batch. The same transaction removes the markers of messages whose handlers did not run, and writes
-// rows.
+// commit commits a batch. The transaction of the batch also removes the markers of messages whose handlers did not run,
+// and writes rows.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
 	var early []int // entries that may not run: versions whose predecessor is missing, and messages that are too old
@@ -167,8 +167,8 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
-		// A lost claim does not count as an attempt. The next Begin reports which claim was lost. Items with valid
-		// claims run again.
+		// A lost claim does not count as an attempt. The next Begin reports which claim was lost. The items whose
+		// claims are valid run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
 	case f.why != store.ClassNone:
@@ -227,8 +227,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// own reports whether the found marker was written by an earlier commit of the same item, whose outcome was unknown. In
-// this case the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
+// own reports whether the found marker was written by an earlier commit of the same item, whose outcome was unknown. If
+// so, the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
 func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:

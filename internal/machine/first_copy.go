@@ -13,8 +13,8 @@ func (m *Machine) tracked(it *Item) bool {
 }
 
 // admitCopy queues an item, or makes the item wait for an earlier copy. An item that waits only because of its previous
-// identity is still recorded as the first copy of its own identity. Without this record, later copies could run before
-// the item, or the item and a later copy could wait for each other.
+// identity is still recorded as the first copy of its own identity. If the item were not recorded, later copies could
+// run before the item, or the item and a later copy could wait for each other.
 func (m *Machine) admitCopy(it *Item) {
 	switch carrier := m.carrierOf(it); {
 	case carrier == nil:
@@ -101,9 +101,9 @@ func (m *Machine) unload(it *Item) []*Item {
 	return it.riders.takeAll()
 }
 
-// promote turns a waiting copy into the first copy (carrier): the earliest waiting copy that may still run. Its arrival
-// number does not change. If messages waited because of a previous identity, several of these messages may become first
-// copies.
+// promote turns a waiting copy into the first copy (carrier): the earliest waiting copy that may still run. The arrival
+// number of the copy does not change. If messages waited because of a previous identity, several of these messages may
+// become first copies.
 func (m *Machine) promote(riders []*Item) {
 	for i := 0; i < len(riders); i++ {
 		m.touched++

@@ -107,8 +107,8 @@ func (m *Machine) idleAt() Time {
 // idleAt gets the time emptyFetch in addition, so that it is not cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
-// nothingDue reports whether probably no row of the inbox is due. The last response counts until the next claim is due.
-// An open breaker may delay the next claim.
+// nothingDue reports whether probably no row of the inbox is due. The result of the last claim is used until the next
+// claim is due. An open breaker may delay the next claim.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
 	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())

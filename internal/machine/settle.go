@@ -127,8 +127,8 @@ func (m *Machine) settled(e Settled) {
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
 
-// givesUp reports whether a failed ack, nack or dead letter is not tried again. Items of a lost lane cannot be acked. A
-// dead letter that was not written is written when the message is delivered again.
+// givesUp reports whether a failed ack, nack or dead letter is not tried again. After a lane is lost, its items cannot
+// be acked. A dead letter that was not written is written when the message is delivered again.
 func (m *Machine) givesUp(s Settlement) bool {
 	return s.Item.lane.left || s.Kind == semel.DeadLetter && m.leaving(s.Item)
 }

@@ -40,9 +40,8 @@ type Item struct {
 	// Refused, if not nil, is the reason why the item never runs. An item with Refused is written in a batch of its
 	// own, with a surrogate as its identity, and ends as Config.OnBadIdentity says.
 	Refused *Refusal
-	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other run of
-	// its message exists. Other deliveries of the message are copies, which the store recognises by the
-	// marker.
+	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other run of its message
+	// exists. Further deliveries of the message are copies, which the store recognises by the marker.
 	Claim *Claim
 	// Version, if not nil, is the item's position in a stream of Source. The store knows whether this version
 	// is the next.
@@ -207,10 +206,10 @@ type (
 		Whole bool
 		Failure
 	}
-	// Stuck means that a handler has exceeded its timeout. The response is Kill. Item is the handler's item, or nil if
-	// one handler runs for all of Fresh. Committing means that a callback of the store during the commit has exceeded
-	// the timeout. With Committing, the engine has already closed the connection and reported the callback, and there
-	// is no response.
+	// Stuck means that a handler has exceeded its timeout. The response is Kill. The field Item is the handler's item,
+	// or nil if one handler runs for all of Fresh. Committing means that a callback of the store during the commit has
+	// exceeded the timeout. With Committing, the engine has already closed the connection and reported the callback,
+	// and there is no response.
 	Stuck struct {
 		Flight     *Flight
 		Item       *Item

@@ -31,7 +31,7 @@ func version(lane, stream string, n int64) *Item {
 	return &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
 }
 
-// flight returns the current batch.
+// The method flight returns the current batch.
 func (v versions) flight() *Flight {
 	v.t.Helper()
 	if len(v.flights) != 1 {

@@ -1,6 +1,6 @@
-// Package recording is the flight recorder of a consumer. The package keeps the last events and actions of
-// the consumer's machine in a ring of limited size. The actions of the machine depend only on its events, so
-// the steps of a recording from production can be replayed in a test.
+// Package recording records what a consumer has done last, like a flight recorder. The package keeps the last events
+// and actions of the consumer's machine in a ring of limited size. The actions of the machine depend only on its
+// events, so the steps of a recording from production can be replayed in a test.
 //
 // A recording consists of lines of JSON. The ring consists of segments. Each segment begins with a snapshot of the
 // whole state of the machine (called a picture in the code), so that the oldest segment can be dropped at any time. A

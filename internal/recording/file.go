@@ -61,7 +61,7 @@ func (b Build) String() string {
 	return text + ", " + b.Go
 }
 
-// ThisBuild returns the build of this process.
+// ThisBuild returns the build of the current process.
 func ThisBuild() Build {
 	b := Build{Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()

@@ -208,7 +208,7 @@ func (r *reader) random(v reflect.Value, from []any) {
 	v.Set(reflect.ValueOf(rand.New(pcg)))
 }
 
-// print reads a fingerprint. Its Sum is the recorded hash of the original sum.
+// print reads a fingerprint. The Sum of the result is the recorded hash of the original sum.
 func print(from []any) (p semel.Fingerprint) {
 	p.Version = uint8(number(from[0]))
 	if len(from) > 1 {

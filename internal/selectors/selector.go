@@ -53,7 +53,8 @@ var selectorNames = [...]struct {
 	{"source", PlaceSource}, {"const", PlaceConst}, {"partition", PlacePartition}, {"offset", PlaceOffset},
 }
 
-// Error is the error of a selector that has no clear value in a message. Other selectors and messages are not affected.
+// Error is the error of a selector that has no clear value in a message. An Error does not affect other selectors and
+// messages.
 type Error struct {
 	Selector string
 	// Reason is semel.ReasonMalformed: the body is not strict JSON, or a header occurs several times with

@@ -19,7 +19,7 @@ type claimsKnown struct {
 	// empty is true if the last claim got no row.
 	empty bool
 	// The field asks is the number of requests to claim rows. The field news is the number of reasons for such a
-	// request, other than the passage of time.
+	// request, apart from the passage of time.
 	asks, news int
 	// halts is true if a claim was released early because its message halts the consumer.
 	halts bool
@@ -233,9 +233,9 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether a handler that still runs in a batch may run at the same time as another handler. That is
-// allowed if the two handlers are for claims of one row and the earlier claim is lost, or if one handler is for a claim
-// and the transaction of the batch has ended.
+// rival reports whether a handler that still runs in a batch may run at the same time as another handler. Two handlers
+// may run at the same time if they are for claims of one row and the earlier claim is lost, or if one handler is for a
+// claim and the transaction of the batch has ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
 	if !f.tx.Open && (x != nil || y != nil) {

@@ -78,8 +78,8 @@ var ends = [...]source.End{
 	machine.AsStepped:      source.EndStepped,
 }
 
-// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports
-// such a marker as already written, the checker knows that the item's own commit may have written it (case 3).
+// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports one of
+// these markers as already written, the checker knows that the item's own commit may have written it (case 3).
 func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -318,7 +318,7 @@ func (c *checker) checkSkipped() {
 }
 
 // behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its key or lane whose
-// dead letter is being written. A delivery that waits in this way does not use the store.
+// dead letter is being written. While a delivery waits for a dead letter, it does not use the store.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
 	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {

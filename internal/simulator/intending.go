@@ -34,8 +34,8 @@ func (w *world) drawIntents() {
 	s.store.Claiming = s.checkClaimable
 }
 
-// drawSender draws the plan of the sender, the consumer that sends intents. Its source has one lane without
-// messages.
+// drawSender draws the plan of the sender, the consumer that sends intents. The source of the sender has one lane
+// without messages.
 func (w *world) drawSender() plan.Plan {
 	c, main := w.choices, &w.Plan
 	p := plan.Plan{Has: main.Has, Rate: main.Rate, Named: main.Named, Idler: true, Processes: []int{1, 1, 2}[c.Below(3)],

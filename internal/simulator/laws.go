@@ -246,8 +246,8 @@ func (w *world) checkStep(f *flight, step calls.Step) {
 	}
 }
 
-// checkCharge checks that a message is charged once. A second charge is allowed only if an earlier call was reported as
-// not charged (E3).
+// checkCharge checks that a message is charged once. The provider may charge twice only if an earlier call was reported
+// as not charged (E3).
 func (w *world) checkCharge(m *model.Message) {
 	p := w.provider
 	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number
-// of attempts that failed one after the other (C6).
+// retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
+// consecutive failed attempts (C6).
 type retriesKnown struct {
 	// The field saved is the balance of the budget at the time at. A negative balance means that the budget is
 	// overdrawn.

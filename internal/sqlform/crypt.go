@@ -34,8 +34,8 @@ func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 }
 
 // RefusesPlain returns why a row with the given envelope must not be processed, or "" if the row may be processed. A
-// row must not be processed if it is in plain text although encryption is required now. The clock of this process
-// decides, because a person who can write the row could give the row any date.
+// row must not be processed if it is in plain text although encryption is required now. The clock of the current
+// process decides, because a person who can write the row could give the row any date.
 func (c Crypt) RefusesPlain(envelope []byte) string {
 	if !c.required() || bytes.HasPrefix(envelope, []byte(hides)) {
 		return ""
@@ -262,8 +262,8 @@ const (
 	OfKey    = "result of a leased key"
 )
 
-// The prefixes of encrypted error texts say to which object (an identity or a row) the text is bound. The rest of the
-// text is base64, because the columns have type text.
+// The prefixes of encrypted error texts say to which object (an identity or a row) the text is bound. The text after
+// the prefix is base64, because the columns have type text.
 const (
 	errorOfIdentity = "semel encrypted/identity/1 "
 	errorOfRow      = "semel encrypted/row/1 "

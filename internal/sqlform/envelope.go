@@ -42,8 +42,8 @@ type attributes struct {
 	Time       string `json:"time,omitempty"`
 }
 
-// text contains any bytes. In JSON, text is a string if the bytes are valid UTF-8. All other bytes are written as
-// {"base64": "…"}.
+// text contains any bytes. In JSON, text is a string if the bytes are valid UTF-8. Bytes that are not valid UTF-8 are
+// written as {"base64": "…"}.
 type text string
 
 type binary struct {

@@ -1,5 +1,5 @@
-// Package sqlform defines how messages and markers are stored in SQL tables. All drivers use this package, so
-// that several drivers can use one schema.
+// Package sqlform defines how messages and markers are stored in SQL tables. All drivers use package sqlform, so that
+// several drivers can use one schema.
 package sqlform
 
 import (

@@ -83,8 +83,8 @@ func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []by
 	return sum
 }
 
-// RowConflict returns the part of a row's key after the identity. If the row is no conflict, this part is
-// empty.
+// RowConflict returns the part of a row's key after the identity. If the row is no conflict, RowConflict returns an
+// empty part.
 func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	if !conflict {
 		return []byte{}

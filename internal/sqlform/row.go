@@ -76,7 +76,7 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 type step struct {
 	Name   string `json:"name"`
 	Output []byte `json:"output,omitempty"`
-	// None is true if the output is nil, to distinguish it from an empty output.
+	// The field None is true if the output is nil, to distinguish nil from an empty output.
 	None bool `json:"none,omitempty"`
 }
 

@@ -74,8 +74,8 @@ type Statements struct {
 	// ClaimSteps writes the steps of claims, after the claims have ended.
 	ClaimSteps string
 	Pending    string
-	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of the
-	// rows. NewMarkersWait inserts such markers for conflicts with a previous identity.
+	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of the rows.
+	// NewMarkersWait inserts markers with the outcome Waiting for conflicts with a previous identity.
 	RequeueRows, MarkersWait, NewMarkersWait string
 	// Caused reads the rows that messages have caused. EmitRow makes one of these rows due again.
 	Caused, EmitRow string
@@ -194,9 +194,9 @@ type Postgres struct {
 	// Reaper creates a procedure that removes old markers.
 	Reaper string
 	// Dated returns whether the markers of a consumer are in a table with daily partitions, and the kind of the ids.
-	// DatedRows returns the same for the consumers of rows. LockDated and NewDated create such a table. UndatedMarkers
-	// checks that the table that all consumers share has no markers of the consumer. Moving does the same as Dated, for
-	// a consumer whose markers are being moved.
+	// DatedRows returns the same for the consumers of rows. LockDated and NewDated create a table with daily
+	// partitions. UndatedMarkers checks that the table that all consumers share has no markers of the consumer. Moving
+	// does the same as Dated, for a consumer whose markers are being moved.
 	Dated, DatedRows, LockDated, NewDated, UndatedMarkers, Moving string
 	// Statements that check a user's own table before Semel writes markers to it.
 	OldKey, OldUnlogged, SetupName string

@@ -125,8 +125,8 @@ func (s *scanner) while(from int, is func(byte) bool) int {
 	return from
 }
 
-// lineEnd returns the end of a comment that begins with --. A carriage return ends such a comment in
-// PostgreSQL, but not in SQLite.
+// lineEnd returns the end of a comment that begins with --. A carriage return ends a comment with -- in PostgreSQL, but
+// not in SQLite.
 func (s *scanner) lineEnd() int {
 	ends := "\n"
 	if s.DollarBodies {

@@ -60,7 +60,7 @@ func (s Statement) hasBody() bool {
 	return false
 }
 
-// Begins reports whether the statement begins with a word or a parenthesis. If it begins with another
+// Begins reports whether the statement begins with a word or a parenthesis. If a statement begins with another
 // character, a database may skip that character and run another statement than the text suggests.
 func (s Statement) Begins() bool {
 	first := s[0]
@@ -98,7 +98,8 @@ func (s Statement) toSavepoint() bool {
 }
 
 // Ending returns the first statement of text that would end the transaction, or that does not begin like a statement.
-// If no statement of text does so, Ending returns nil. If the text cannot be parsed, Ending returns an error.
+// If no statement of text would end the transaction, Ending returns nil. If the text cannot be parsed, Ending returns
+// an error.
 func (d Dialect) Ending(text string) (Statement, error) {
 	tokens, err := d.Scan(text)
 	if err != nil {

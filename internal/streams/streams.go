@@ -150,8 +150,8 @@ func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	}
 }
 
-// Begun returns streams that are not in All and that start with messages of this batch. If a stream of the result is
-// not stored yet, the store writes the stream with Last. Messages whose index is in trim are rolled back and start no
+// Begun returns streams that are not in All and that start with messages of the batch. If a stream of the result is not
+// stored yet, the store writes the stream with Last. Messages whose index is in trim are rolled back and start no
 // stream.
 func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {

@@ -3,9 +3,9 @@
 // could get the same identity.
 //
 // A document is parsed once into a flat list of nodes. Look-ups and the canonical form use the list of nodes. Strings
-// with escapes are decoded once. All other text refers to the source, which must not change while the document is in
-// use. After parsing, the text is known to be strict JSON (Proof). In such a text, Find can look up values without
-// nodes, which is faster.
+// with escapes are decoded once. Strings without escapes, and numbers, refer to the source, which must not change while
+// the document is in use. After parsing, the text is known to be strict JSON (Proof). In a text that is known to be
+// strict JSON, Find can look up values without nodes, which is faster.
 //
 // The package reads text eight bytes at a time. Names are compared first by their first eight bytes.
 package strictjson
@@ -15,7 +15,7 @@ import "fmt"
 // MaxDepth is the maximum nesting depth of arrays and objects.
 const MaxDepth = 1000
 
-// maxLength is the maximum length of a text. Offsets in such a text have at most 32 bits.
+// maxLength is the maximum length of a text. The limit ensures that offsets have at most 32 bits.
 const maxLength = 1<<31 - 1
 
 // Kind is the kind of a value.

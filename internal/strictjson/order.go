@@ -71,7 +71,7 @@ func (d *Document) ascending(names []name) bool {
 	return true
 }
 
-// appendInOrder records the names in the order of places. If that order is not ascending, appendInOrder
+// appendInOrder records the names in the order of places. If the order of places is not ascending, appendInOrder
 // records nothing and returns false.
 func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	if len(places) != len(names) {

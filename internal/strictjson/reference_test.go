@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// The type refParser is the reference for the parser. It is the first version of the parser, which reads byte by byte
-// into a tree and has its own canonical form. From the package, refParser uses only Kind, Error and MaxDepth. The
-// errors of refParser, their offsets, and its canonical form must never change.
+// The type refParser is the reference for the parser. The reference is the first version of the parser, which reads
+// byte by byte into a tree and has its own canonical form. From the package, refParser uses only Kind, Error and
+// MaxDepth. The errors of refParser, their offsets, and its canonical form must never change.
 
 // refValue is a JSON value that the reference parser has parsed.
 type refValue struct {

@@ -19,7 +19,8 @@ import (
 // are attributes; null means that an attribute is not set; strings, booleans and 32-bit integers are JSON values;
 // the data is in data or in data_base64.
 
-// defined contains the attributes that the specification defines, and their headers. All these attributes are strings.
+// defined contains the attributes that the specification defines, and their headers. The values of the defined
+// attributes are strings.
 var defined = [...]struct{ name, header string }{
 	{"id", "ce-id"},
 	{"source", "ce-source"},

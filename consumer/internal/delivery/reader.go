@@ -11,8 +11,8 @@ import (
 type reader struct {
 	room *reading.Room
 	// alone, if not nil, serves as a lock while a function of the user runs. So the function is never called
-	// concurrently for two messages of a run. Otherwise a function that reuses a buffer would return wrong fingerprints
-	// without an error.
+	// concurrently for two messages of a run. With concurrent calls, a function that reuses a buffer would return wrong
+	// fingerprints without an error.
 	alone chan struct{}
 }
 

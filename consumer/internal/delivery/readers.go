@@ -20,8 +20,8 @@ type Readers struct {
 	alone chan struct{}
 }
 
-// perReader is the number of bytes that justify the start of another goroutine. One goroutine reads perReader
-// bytes in a fraction of a millisecond.
+// perReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
+// needs a fraction of a millisecond.
 const perReader = 64 << 10
 
 // perTurn is approximately the number of bytes that a reader takes at a time.

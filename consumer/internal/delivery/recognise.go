@@ -83,8 +83,8 @@ func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
 }
 
-// Borrowed is implemented by the handle of a delivery whose message belongs to the caller of Process. That
-// caller may stop waiting and reuse the memory of the message while the handler runs.
+// Borrowed is implemented by the handle of a delivery whose message belongs to the caller of Process. The caller of
+// Process may stop waiting and reuse the memory of the message while the handler runs.
 type Borrowed interface{ Borrowed() }
 
 // prove records that the body is strict JSON, which makes later reads of its values faster. If the handle is
@@ -116,7 +116,7 @@ func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string
 
 // name sets identity, fingerprint, version and previous identity.
 func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
-	// One user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values that the
+	// A user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values that the
 	// identity has read. So between the calls of identity and fingerprinter, no other message may be read.
 	by, prints := c.usersOwn()
 	if alone := r.alone; alone != nil && by && prints {

@@ -47,8 +47,8 @@ type Filter struct {
 }
 
 // Takes reports whether the filter selects a message. The parameter refused means that the source could not read the
-// message completely. Such a message can be excluded by a type or header that could be read, but not by a missing type
-// or header.
+// message completely. A message that was not read completely can be excluded by a type or header that could be read,
+// but not by a missing type or header.
 func (c *Rules) Takes(m *semel.Message, refused bool) bool {
 	kind, partly, _ := c.typeOf(reader{}, m)
 	return c.misses(m, kind, refused || partly) == ""
@@ -122,7 +122,7 @@ func (p *Delivery) typedAlone(c *Rules) {
 	}
 }
 
-// NoteTypeAsked tells Types whether the handler has read the type of m.
+// NoteTypeAsked reports to Types whether the handler has read the type of m.
 func (c *Rules) NoteTypeAsked(m *semel.Message) {
 	if w := c.Types; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
 		w.ask()

@@ -101,9 +101,9 @@ func rowOf(en *machine.Entry) *inbox.ClaimedRow {
 	return inbox.RowOf(en.Item.Handle.(*delivery.Delivery))
 }
 
-// lookAhead handles claims that need a statement before the batch begins. If the outcome of a claim's commit
-// is unknown, lookAhead reclaims the row, because the old transaction may still commit. If a row may have
-// crashed processes, lookAhead records in the store that this process starts the row, so that a crash of this
+// lookAhead handles claims that need a statement before the batch begins. If the outcome of a claim's commit is
+// unknown, lookAhead reclaims the row, because the old transaction may still commit. If a row may have crashed
+// processes, lookAhead records in the store that the current process starts the row, so that a crash of the current
 // process is counted.
 func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	for i := range f.Entries {

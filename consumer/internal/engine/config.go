@@ -55,6 +55,6 @@ type Config struct {
 	SenderWindows map[string]time.Duration
 	// Recorder is nil if nothing is recorded.
 	Recorder *recording.Recorder
-	// AuditKey is the key that seals audit records; empty if there is no key.
+	// AuditKey is the key for the hashes in the chain of audit records, or empty if there is no key.
 	AuditKey []byte
 }

@@ -27,9 +27,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Engine carries out the machine's actions for one run of a consumer. A message is handled in these files, in
-// this order: intake.go (fetch), flight.go (begin), handler.go (run), flight.go (commit), settler.go (ack).
-// The function loop below uses the machine; all other goroutines send events to the loop.
+// Engine carries out the machine's actions for one run of a consumer. A message is handled in these files, in this
+// order: intake.go (fetch), flight.go (begin), handler.go (run), flight.go (commit), settler.go (ack). Only the method
+// loop uses the machine; all other goroutines send events to the loop.
 type Engine[Tx any] struct {
 	Parts[Tx]
 	config  *Config
@@ -130,8 +130,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	return e
 }
 
-// upkeep creates the reaper and the sealer, which maintain the store during a run. A run that only processes
-// the inbox has no reaper and no sealer.
+// upkeep creates the reaper, which removes old markers, and the sealer, which adds records to the audit chain. A run
+// that only processes the inbox has neither.
 func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	if e.InboxOnly {
 		return

@@ -34,7 +34,7 @@ type pilot[Tx any] struct {
 	flight *flight[Tx] // the current batch; guarded by mutex, written by the pilot
 }
 
-// flight is a batch that is being processed.
+// The type flight is a batch that is being processed.
 type flight[Tx any] struct {
 	*machine.Flight
 	runner.Attempt[Tx]

@@ -41,8 +41,8 @@ func (e *Engine[Tx]) shutDown() error {
 	return err
 }
 
-// leaveCrew waits for the workers. After that time, leaveCrew closes the connections of batches that still run, so that
-// closing the store need not wait until the server has finished their statements.
+// leaveCrew waits for the workers. When the time is over, leaveCrew closes the connections of batches that still run,
+// so that closing the store need not wait until the server has finished their statements.
 func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil

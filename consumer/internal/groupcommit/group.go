@@ -9,8 +9,8 @@ import (
 )
 
 // Group combines calls: inputs that arrive while a call is running share the next call. No caller waits until others
-// arrive. A Group has no goroutine of its own. One caller, the leader, makes the call for all callers that share it.
-// After the leader's call, the first caller that arrived during the call becomes the leader.
+// arrive. A Group has no goroutine of its own. The leader, one of the callers, makes the call for all callers that
+// share it. After the leader's call, the first caller that arrived during the call becomes the leader.
 type Group[In, Out any] struct {
 	// call makes one call for all inputs and returns their results in the same order.
 	call func(ctx context.Context, all []In) ([]Out, error)
@@ -49,8 +49,8 @@ type caller[In, Out any] struct {
 	apart bool // the caller makes its own call
 }
 
-// Do returns the result of a call with the input in. Other callers may share the call. If ctx ends first, the call may
-// or may not have been made.
+// Do returns the result of a call with the input in. Do may combine the input with the inputs of other callers. If ctx
+// ends first, the call may or may not have been made.
 func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	c := &caller[In, Out]{in: in, lead: make(chan struct{}), done: make(chan struct{})}
 	g.mutex.Lock()

@@ -6,13 +6,13 @@ import (
 )
 
 // pace measures how many callers may share a call without delaying one another. A shared call may take twice as long as
-// a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. But if each input
-// takes long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace
-// sets no limit. The zero value of pace starts with the limit fewAtFirst.
+// a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. If each input takes
+// long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace sets
+// no limit. The zero value of pace starts with the limit fewAtFirst.
 type pace struct {
 	// The field alone is the duration of a call of one caller. The field more is how much longer a call takes for each
-	// further caller. These two fields are medians of recent calls, or 0 before the first measurement. Only the method
-	// took uses alone, more and tries.
+	// further caller. The fields alone and more are medians of recent calls, or 0 before the first measurement. Only
+	// the method took uses alone, more and tries.
 	alone, more recentMedian
 	tries       int          // number of calls of one caller since the limit became one
 	limit       atomic.Int32 // 0 means fewAtFirst

@@ -139,8 +139,8 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// unreleased returns those claims that must still be released, because their leases have not ended yet. The other
-// claims are dropped.
+// unreleased returns those claims that must still be released, because their leases have not ended yet. Claims whose
+// leases have ended are dropped.
 func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {

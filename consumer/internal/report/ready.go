@@ -16,8 +16,9 @@ func (n *Reporter) SourceAnswered() { n.SetReady("source", "") }
 // unanswered is the reason why a consumer is not ready before its source has responded.
 const unanswered = "it has not answered yet"
 
-// SourceNotAsked records that the consumer does not use its source at the moment. Such a consumer is ready before the
-// source has responded for the first time. After a failure of the source, the consumer stays not ready.
+// SourceNotAsked records that the consumer does not use its source at the moment. A consumer that does not use its
+// source is ready before the source has responded for the first time. After a failure of the source, the consumer stays
+// not ready.
 func (n *Reporter) SourceNotAsked() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Reporter reports the work of one consumer. Only the goroutine of the engine's loop calls Report, Ended and Done. The
-// other methods may be called by several goroutines.
+// Reporter reports the work of one consumer. Only the goroutine of the engine's loop calls Report, Ended and Done. All
+// other methods of Reporter may be called by several goroutines.
 type Reporter struct {
 	consumer  string
 	logger    *slog.Logger

@@ -7,7 +7,7 @@ import (
 )
 
 // mostAnswers is the maximum number of saved answers. Each worker has at most one answer that will be applied again.
-// Other saved answers belong to lost claims. When the limit is reached, all saved answers are dropped.
+// All further saved answers belong to lost claims. When the limit is reached, all saved answers are dropped.
 const mostAnswers = 1024
 
 // unapplied saves answers that could not be applied because of contention, or because the store was down. An answer

@@ -10,7 +10,8 @@ import (
 	"github.com/semel-go/semel/consumer/internal/report"
 )
 
-// Times for requests to a key store that is down, if messages are applied without keys meanwhile (fail open).
+// Times for requests to a key store that is down, for a consumer that applies messages without keys during that time
+// (fail open).
 const (
 	// patienceOpen is how long a message waits for a response of the store. After patienceOpen, the message is applied
 	// without a key.

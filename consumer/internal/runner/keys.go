@@ -63,8 +63,8 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
-		// Another program has stored a value under the key, so the end cannot be recorded. But this process knows the
-		// outcome of the call, and other keys must not wait for this key.
+		// Another program has stored a value under the key, so the end cannot be recorded. The current process knows
+		// the outcome of the call, and other keys must not wait for this key.
 		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
@@ -146,8 +146,8 @@ func (s *leasedKeys) opened(key semel.Key) *openKey {
 	return s.open[key]
 }
 
-// mostOpen is the maximum number of remembered keys for which the store did not respond. Their messages may never be
-// delivered to this process again. A key that is not remembered becomes free when its lease ends.
+// mostOpen is the maximum number of remembered keys for which the store did not respond. The messages of these keys may
+// never be delivered to this process again. A key that is not remembered becomes free when its lease ends.
 const mostOpen = 100_000
 
 func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {

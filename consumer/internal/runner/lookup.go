@@ -34,8 +34,8 @@ type marking[Tx any] struct {
 	apply   func(context.Context, Tx) error // nil if the message is only marked
 }
 
-// lookups processes a message that has no inbox row: lookups looks up the marker, makes the call, and then
-// marks the message. For all other messages, lookups works as answering does.
+// lookups processes a message that has no inbox row: lookups looks up the marker, makes the call, and then marks the
+// message. For messages with an inbox row, lookups works as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
 	// The field unmarked contains answers that may be applied again. The field doubts contains the messages for which a

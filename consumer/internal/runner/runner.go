@@ -1,5 +1,5 @@
-// Package runner runs batches. A batch that is being processed is called a flight in the code. There is one runner for
-// each way to make an effect happen once:
+// Package runner runs batches. A batch that is being processed is called a flight in the code. Each way to make an
+// effect happen once has its own runner:
 //   - NewTransactions: a transaction with the marker.
 //   - NewClaims: a claim of an inbox row.
 //   - NewAnswering: a claim of an inbox row whose answer is applied in a transaction.
@@ -87,8 +87,8 @@ type Job[Tx any] struct {
 // left returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, no call to the other system
-// must be made.
+// leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call
+// the other system.
 func (j *Job[Tx]) leave() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
@@ -171,7 +171,7 @@ func queuedIn(batch any) int {
 	return 0
 }
 
-// untransacted is embedded by attempts without an open transaction. In such an attempt the store cannot have
+// untransacted is embedded by attempts without an open transaction. Without an open transaction, the store cannot have
 // caused the handler's error.
 type untransacted struct{}
 

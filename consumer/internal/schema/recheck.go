@@ -14,7 +14,7 @@ import (
 // recheckEvery is the time after which the tables are checked again while the store works.
 const recheckEvery = time.Hour
 
-// forgetEvery is the minimum time between two calls of forget while an outage lasts. Without this limit, a store that
+// forgetEvery is the minimum time between two calls of forget while an outage lasts. Without forgetEvery, a store that
 // responds only sometimes would get twice as many calls.
 const forgetEvery = 10 * time.Second
 
@@ -26,7 +26,7 @@ type Recheck struct {
 	forget  func()              // clears the cached numbers of sources
 	// The field failures counts events that show a failing store, and checked is the value of failures at the last
 	// check. The field looked is the time of the last check, and forgot is the time from which forget may be called
-	// again. These two times are durations since began.
+	// again. The values of looked and forgot are durations since began.
 	failures, checked atomic.Int64
 	looked, forgot    atomic.Int64
 	began             time.Time

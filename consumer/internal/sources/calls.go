@@ -100,7 +100,7 @@ func (s *Calls[Answer]) nudge() {
 	}
 }
 
-// End ends all calls that have no answer yet; such a call returns semel.ErrClosed and err.
+// End ends all calls that have no answer yet, which then return semel.ErrClosed and err.
 func (s *Calls[Answer]) End(err error) {
 	s.mutex.Lock()
 	s.ended = err

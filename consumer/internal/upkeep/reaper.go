@@ -89,7 +89,7 @@ func (r *Reaper) Task() *Task {
 // firstReap returns a random delay, so that processes that start together do not remove markers at the same time.
 func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
 
-// step does the next part of the reaper's work and returns how long to wait before the next call of step.
+// step records progress or removes some old markers, and returns how long to wait before the next call of step.
 func (r *Reaper) step(base context.Context) time.Duration {
 	switch {
 	case r.keeps > 0:

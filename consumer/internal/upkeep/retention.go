@@ -29,8 +29,8 @@ type Retention struct {
 	// Off means that no process removes markers of this consumer.
 	Off bool
 
-	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and
-	// the reaper set reaped.
+	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and the Reaper
+	// set the field reaped.
 	reaped atomic.Bool
 }
 

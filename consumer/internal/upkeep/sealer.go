@@ -24,12 +24,12 @@ const (
 const sealedAtOnce = 500
 
 // Sealer adds the audit records of operators' changes to a chain of hashes (sealing). Every process has a Sealer, and
-// the store lets one process at a time seal.
+// the store lets only one process at a time add records.
 type Sealer struct {
 	guard.Guard
 	Store admin.Auditor
 	Turns Turns
-	// Key is the key that seals audit records; empty if there is no key.
+	// Key is the key for the hashes in the audit chain, or empty if there is no key.
 	Key []byte
 
 	whole time.Time // when the Sealer last looked at all audit records
@@ -37,7 +37,7 @@ type Sealer struct {
 }
 
 // Task returns the task that adds audit records to the audit chain. The first run of the task is at a random time, so
-// that processes that start together do not seal at the same time.
+// that processes that start together do not add records at the same time.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))

@@ -53,10 +53,10 @@ type Row struct {
 	// Quiet is true if a replay without effects wrote the row. For the checker, OfReplay is true if the row is an
 	// intent of a replay without effects and no person has released the intent.
 	Quiet, OfReplay bool
-	// Revision changes with each change of the row. The other fields are for the checker. Made is set when a person
-	// schedules the row: it is the number of the action, counted over all rows, or 0 if no person has scheduled the row
-	// since it last ended. WasMade is the value of Made when the row ended. Acts is the number of actions that
-	// scheduled the row.
+	// Revision changes with each change of the row. The fields Made, WasMade and Acts are for the checker. Made is set
+	// when a person schedules the row: it is the number of the action, counted over all rows, or 0 if no person has
+	// scheduled the row since it last ended. WasMade is the value of Made when the row ended. Acts is the number of
+	// actions that scheduled the row.
 	Revision, Made, WasMade, Acts int
 	// ByHand is true if a person scheduled the row by a change in the database, without a command of Semel.
 	ByHand bool
@@ -149,7 +149,7 @@ func (s *Store) UnknownCall(id string) bool {
 // Claim is a process's claim of a row.
 type Claim struct {
 	Row *Row
-	// Tokens contains the tokens that the process has written into the row. The last token is the current one.
+	// Tokens contains the tokens that the process has written into the row. The last element is the current token.
 	Tokens  []uint64
 	Suspect bool
 	// Started is true if the start of the run is recorded.

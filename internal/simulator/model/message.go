@@ -123,8 +123,8 @@ func (m *Message) LooksInnocent() bool {
 }
 
 // FailsLate reports whether the message always fails at the end of its batch, with an error that looks as if another
-// transaction or the store had caused it. Such a failure is caused by a queued statement, or by a constraint that is
-// deferred to COMMIT.
+// transaction or the store had caused it. A failure at the end of the batch is caused by a queued statement, or by a
+// constraint that is deferred to COMMIT.
 func (m *Message) FailsLate() bool {
 	return m.Times > 0 && (m.Conduct == AlwaysContends || m.Conduct == AlwaysDown) && m.Number%3 > 0
 }

@@ -110,8 +110,8 @@ func (s *Store) CloseMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Outcome(closed.Outcome), m)
 }
 
-// RowWith reports whether an identity has a row with the given content. Such a row proves that an ack was right,
-// although the marker now belongs to another row.
+// RowWith reports whether an identity has a row with the given content. A row with the content proves that an ack was
+// right, although the marker now belongs to another row.
 func (s *Store) RowWith(id string, print semel.Fingerprint) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && !Conflicts(r.Print, print) })
 }

@@ -5,6 +5,6 @@
 // times: unchanged, and once for each change under another name. An overlay passes these files to the
 // compiler. So one build contains all changes, and an environment variable switches one of them on.
 //
-// There are two kinds of changes. An Edit changes a statement of a named function, which it finds by the names that the
-// code uses. Mutants lists all small mistakes that are possible in a function.
+// A change is made by an Edit or by Mutants. An Edit changes a statement of a named function, which it finds by the
+// names that the code uses. Mutants lists all small mistakes that are possible in a function.
 package mutation

@@ -126,9 +126,8 @@ func (p *Plan) drawReaping(c *chance.Choices) {
 	}
 }
 
-// drawTwins decides whether persons act on the rows of identities that have several contents. The choice
-// depends on the seed's number and takes no random number, so the histories of seeds without such persons stay
-// the same.
+// drawTwins decides whether persons act on the rows of identities that have several contents. The choice depends on the
+// seed's number and takes no random number, so the histories of seeds without these persons stay the same.
 func (p *Plan) drawTwins() {
 	p.Twins = p.Config.Wait && p.Prints && !p.Formers && !p.Replays() && p.Keep == 0 && p.Config.Seed%11 < 3
 	if !p.Twins {

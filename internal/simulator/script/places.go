@@ -87,9 +87,8 @@ func lastOfAll(log []*model.Delivery) []*model.Delivery {
 	return append(early, late...)
 }
 
-// drawAges sets the age of messages: the time when their identity was first published. Copies and other
-// contents have the same age. Then drawAges publishes some messages again, a long time later, together with
-// new messages.
+// drawAges sets the age of messages: the time when their identity was first published. Copies and other contents have
+// the same age. Finally, drawAges publishes some messages again, a long time later, together with new messages.
 func (s *Script) drawAges() {
 	if s.Plan.Keep == 0 {
 		return

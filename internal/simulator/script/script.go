@@ -189,7 +189,7 @@ func (s *Script) Named(id string) bool {
 }
 
 // TwoFormers reports whether another content of the same identity has another previous identity. For the previous
-// release, such contents are two messages, each of which may take effect.
+// release, two contents with different previous identities are two messages, each of which may take effect.
 func (s *Script) TwoFormers(m *model.Message) bool {
 	return slices.ContainsFunc(s.Messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
 }

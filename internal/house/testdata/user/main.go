@@ -1,4 +1,4 @@
-// This program uses the libraries as a user's program does. The program uses those parts of Semel that need the most
+// Command user uses the libraries as a user's program does. The program uses those parts of Semel that need the most
 // code.
 package main
 
