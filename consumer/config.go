@@ -172,8 +172,8 @@ type InboxPolicy struct {
 	// Poll is the maximum interval at which an idle consumer asks the store for due rows, 10 ms to 1 min; default
 	// 1 s.
 	Poll time.Duration
-	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100; default
-	// 3. After that number the message is parked with the reason "kills its process".
+	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100 (default 3). After
+	// MaxCrashes crashes, the message is parked with the reason "kills its process".
 	MaxCrashes int
 }
 

@@ -148,7 +148,7 @@ func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine
 	return c.engine, nil
 }
 
-// running returns the engine of the consumer's run, also after the run; nil before the run.
+// The method running returns the engine of the consumer's run, also after the run; nil before the run.
 func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -111,7 +111,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	return judge(verdicts)
 }
 
-// of returns the cache of a sender.
+// The method of returns the cache of a sender.
 func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -124,7 +124,7 @@ func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	return s.known[name]
 }
 
-// quiet reports whether a message belongs to a replay that must have no effects in other systems.
+// The function quiet reports whether a message belongs to a replay that must have no effects in other systems.
 func quiet(m *semel.Message) bool {
 	if m == nil {
 		return false

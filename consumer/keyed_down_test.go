@@ -25,8 +25,8 @@ func natural() consumer.KeyPolicy {
 	return p
 }
 
-// away returns a function that makes the given steps of a key store fail. The parameter after says whether a step is
-// carried out before it fails.
+// The function away returns a function that makes the given steps of a key store fail. The parameter after says whether
+// a step is carried out before it fails.
 func away(after bool, steps ...string) func(string, bool) error {
 	return func(step string, done bool) error {
 		for _, s := range steps {

@@ -89,7 +89,7 @@ func (f *flaky) Classify(err error) store.Class {
 	return f.Store.Classify(err)
 }
 
-// called counts the calls by id and records the idempotency keys of the calls.
+// The type called counts the calls by id and records the idempotency keys of the calls.
 type called struct {
 	mutex sync.Mutex
 	calls map[string]int
@@ -343,7 +343,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	}
 }
 
-// narrow is a store that allows a single writer.
+// The type narrow is a store that allows a single writer.
 type narrow struct{}
 
 func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

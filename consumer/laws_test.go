@@ -232,7 +232,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	})
 }
 
-// bad contains, by the id of the message, handlers that fail, each in another way.
+// The variable bad contains, by the id of the message, handlers that fail, each in another way.
 var bad = map[string]func(tx *memstore.Tx) error{
 	"poison":    func(*memstore.Tx) error { return errTest },
 	"permanent": func(*memstore.Tx) error { return semel.Permanent(errTest) },

@@ -57,7 +57,7 @@ func ExampleNew() {
 
 func ExampleNewBatch() {
 	store := memstore.New()
-	// all is called once for each batch, for example to write with one set-based statement.
+	// The function all is called once for each batch, for example to write with one set-based statement.
 	all := func(_ context.Context, tx *memstore.Tx, ms []*semel.Message) error {
 		var sum int64
 		for _, m := range ms {

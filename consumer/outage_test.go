@@ -22,7 +22,7 @@ import (
 // outages are the ways in which a store can be down, by the operation that fails.
 var outages = []string{"scope", "begin", "commit-before"}
 
-// broken returns a store whose operation op fails while down is set.
+// The function broken returns a store whose operation op fails while down is set.
 func broken(op string, down *atomic.Bool, calls *atomic.Int64) *memstore.Store {
 	return memstore.New(memstore.Fail(func(o string) error {
 		if o == "begin" {

@@ -36,7 +36,7 @@ func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
-// standing returns the retention policy that the store has for the consumer "billing".
+// The function standing returns the retention policy that the store has for the consumer "billing".
 func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
 	all, err := st.Retentions(t.Context(), "billing")
@@ -144,7 +144,7 @@ func TestAHorizonThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-// busy is a store in which another process removes old markers.
+// The type busy is a store in which another process removes old markers.
 type busy struct {
 	*memstore.Store
 	calls int

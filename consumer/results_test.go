@@ -25,7 +25,7 @@ func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-// told contains, by the id of the message, the results that OnDuplicate got.
+// The type told contains, by the id of the message, the results that OnDuplicate got.
 type told map[string][]string
 
 func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {

@@ -101,7 +101,7 @@ func (b *broker) set(do func()) {
 	do()
 }
 
-// now returns a message that was written now.
+// The function now returns a message that was written now.
 func now(id string) *semel.Message {
 	m := message(id, `{}`)
 	m.Origin.Written = uint32(time.Now().Unix())

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hidden is part of every body and header of the test messages. hidden must not appear in anything that the
-// consumer reports.
+// The constant hidden is part of every body and header of the test messages. hidden must not appear in anything that
+// the consumer reports.
 const hidden = "4915162342"
 
 // payment is the type that a handler decodes.

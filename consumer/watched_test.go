@@ -170,7 +170,7 @@ func (s *watchedSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// left returns the messages that are not acked, and that a broker would therefore deliver again.
+// The method left returns the messages that are not acked, and that a broker would therefore deliver again.
 func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -267,7 +267,7 @@ func ranToItsEnd[Tx any](t *testing.T, c *consumer.Consumer[Tx]) semel.Counts {
 	return c.Counts()
 }
 
-// started is a consumer that runs concurrently with the test.
+// The type started is a consumer that runs concurrently with the test.
 type started struct {
 	stop  context.CancelFunc
 	ended chan error

@@ -300,7 +300,7 @@ func notPanicking(source, id *string, err *error) {
 	}
 }
 
-// held returns source and id if they follow the rules of Func, and an *Error if they do not.
+// The function held returns source and id if they follow the rules of Func, and an *Error if they do not.
 func held(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)

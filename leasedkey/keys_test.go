@@ -36,7 +36,7 @@ type bench struct {
 	calls int
 }
 
-// failing sets the function that makes the store fail. If f is nil, the store works.
+// The method failing sets the function that makes the store fail. If f is nil, the store works.
 func (b *bench) failing(f func(op string) error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -24,7 +24,7 @@ func numbered(v reflect.Value, next int64) int64 {
 	return next
 }
 
-// told returns a function each that collects metric values in the map all, by name and labels.
+// The function told returns a function each that collects metric values in the map all, by name and labels.
 func told(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
 	all = map[string]float64{}
 	return all, func(f measure.Figure) {

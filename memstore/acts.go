@@ -124,7 +124,7 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 	})
 }
 
-// again makes rows due now.
+// The method again makes rows due now.
 func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
 		if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {

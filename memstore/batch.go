@@ -22,13 +22,13 @@ type batch struct {
 	store *Store
 	tx    Tx
 	marks []store.Mark
-	// fresh has the identities of the markers that the batch wrote. A marker in Ending.Trim is removed again.
+	// The field fresh has the identities of the markers that the batch wrote. A marker in Ending.Trim is removed again.
 	fresh []identity
 	own   []bool // by mark: true if this batch wrote the marker
 	// The field former is nil if no mark has a previous identity. The field marks includes the marks for previous
 	// identities.
 	former *formers.Batch
-	// received contains the messages of ReceiveIn, whose rows are written at the commit.
+	// The field received contains the messages of ReceiveIn, whose rows are written at the commit.
 	received []received
 	// The field streams contains the streams that the batch has locked. The field began has those streams that had no
 	// record before.
@@ -139,7 +139,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messa
 	return verdicts, nil
 }
 
-// received is a message that ReceiveIn has received. The row of the message is written to the inbox at the commit.
+// The type received is a message that ReceiveIn has received. The row of the message is written to the inbox at the
+// commit.
 type received struct {
 	mark    store.Mark
 	message *semel.Message

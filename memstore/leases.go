@@ -93,7 +93,7 @@ func (s *Store) become(r *row, e store.RowEvent) {
 	}
 }
 
-// claimed returns the row of a claim, or nil if the claim is not valid. The caller has locked the store.
+// The method claimed returns the row of a claim, or nil if the claim is not valid. The caller has locked the store.
 func (s *Store) claimed(c store.Claim) *row {
 	r := s.row(c.Number)
 	if r == nil || c.Token == 0 || r.token != c.Token || r.State != store.StateInProgress {
@@ -110,8 +110,8 @@ func (s *Store) look(c store.Claim) store.Verdict {
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// lost returns an error for the first ending whose claim is not valid, or whose marker does not have the outcome
-// Waiting for the row. The caller has locked the store.
+// The method lost returns an error for the first ending whose claim is not valid, or whose marker does not have the
+// outcome Waiting for the row. The caller has locked the store.
 func (s *Store) lost(endings []store.ClaimEnding) error {
 	for _, e := range endings {
 		r := s.claimed(e.Claim)

@@ -29,7 +29,7 @@ func (s *Store) first(line string) (first *row) {
 	return first
 }
 
-// busy returns the indexes of the marks whose line (the queue of a key or lane) has a waiting row.
+// The method busy returns the indexes of the marks whose line (the queue of a key or lane) has a waiting row.
 func (s *Store) busy(marks []store.Mark) (busy []int) {
 	for _, i := range lines.Asked(marks) {
 		if s.first(string(marks[i].Line)) != nil {

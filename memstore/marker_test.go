@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimed returns a store with a claimed message, and the mark that belongs to the claim.
+// The function claimed returns a store with a claimed message, and the mark that belongs to the claim.
 func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()

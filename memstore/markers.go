@@ -93,8 +93,8 @@ func (r *row) twin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// over ends a row that could be claimed but whose marker is not waiting for it, because a claim of such a row could not
-// be ended normally. The result says whether the row was ended. The caller has locked the store.
+// The method over ends a row that could be claimed but whose marker is not waiting for it, because a claim of such a
+// row could not be ended normally. The result says whether the row was ended. The caller has locked the store.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
@@ -139,8 +139,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen returns the store's answer for a mark, from committed markers only. If the identity has no committed marker, the
-// answer is Fresh.
+// The method seen returns the store's answer for a mark, from committed markers only. If the identity has no committed
+// marker, the answer is Fresh.
 func (s *Store) seen(m store.Mark) store.Verdict {
 	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
 		return s.judge(m, old)

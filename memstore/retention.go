@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// kept contains the retention policy and the progress of a consumer.
+// The type kept contains the retention policy and the progress of a consumer.
 type kept struct {
 	store.Retention
 	progress time.Time
@@ -116,7 +116,8 @@ func (s *Store) retention(k *kept) store.StoredRetention {
 	return r
 }
 
-// behind returns the lane with the oldest record that is not acked, and the time up to which the lane is acked.
+// The method behind returns the lane with the oldest record that is not acked, and the time up to which the lane is
+// acked.
 func (k *kept) behind() (name string, is time.Time) {
 	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
 		if at := k.lanes[lane].is(); name == "" || at.Before(is) {
@@ -220,7 +221,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	return done, nil
 }
 
-// due returns the old markers after the current position of the pass, in the order of the pass.
+// The method due returns the old markers after the current position of the pass, in the order of the pass.
 func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
 	place := func(id identity) store.ReapMark {
 		return store.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// broken is a Memory with a fault: each field that is set replaces a method of the Memory.
+// The type broken is a Memory with a fault: each field that is set replaces a method of the Memory.
 type broken struct {
 	*Memory
 	fetch  func(ctx context.Context, most source.Bound) ([]source.Delivery, error)

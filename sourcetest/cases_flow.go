@@ -120,8 +120,8 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside tests that Settle and Fetch can run at the same time. First, a second goroutine acks messages while the first
-// goroutine fetches. Then the first goroutine acks while the second goroutine waits in Fetch.
+// The function beside tests that Settle and Fetch can run at the same time. First, a second goroutine acks messages
+// while the first goroutine fetches. Then the first goroutine acks while the second goroutine waits in Fetch.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)

@@ -171,9 +171,9 @@ type session struct {
 	// unanswered is true if the last Fetch could not reach the broker.
 	unanswered bool
 
-	// broken is the first violation of a law that holds for every Fetch, or nil.
+	// The field broken is the first violation of a law that holds for every Fetch, or nil.
 	broken error
-	// failed is an error of the broker, or nil. An error of the broker is not a fault of the source.
+	// The field failed is an error of the broker, or nil. An error of the broker is not a fault of the source.
 	failed error
 }
 

@@ -43,7 +43,7 @@ func (l *laneLog) given(lane source.Lane) bool {
 	return slices.Contains(l.here, lane)
 }
 
-// wide is a limit on messages and bytes that no case reaches.
+// The variable wide is a limit on messages and bytes that no case reaches.
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // fetch calls Fetch once, waits at most d, and checks the laws that hold for every Fetch.
@@ -161,7 +161,7 @@ func (s *session) missing() int {
 	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.times[string(m.Body)] == 0 })
 }
 
-// again calls Fetch until message n is delivered once more, and returns that delivery.
+// The method again calls Fetch until message n is delivered once more, and returns that delivery.
 func (s *session) again(n int) (source.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
@@ -178,7 +178,8 @@ func (s *session) again(n int) (source.Delivery, error) {
 	return source.Delivery{}, fmt.Errorf("message %d was not redelivered", n)
 }
 
-// quiet calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is false.
+// The method quiet calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is
+// false.
 func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 	until := time.Now().Add(d)
 	for left := d; left > 0 && !s.ended; left = time.Until(until) {
@@ -225,7 +226,7 @@ func (s *session) first(n int) source.Delivery {
 	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
-// without returns all deliveries except those of the messages with the numbers ns.
+// The method without returns all deliveries except those of the messages with the numbers ns.
 func (s *session) without(ns ...int) []source.Delivery {
 	return slices.DeleteFunc(slices.Clone(s.seen), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))

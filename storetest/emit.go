@@ -63,7 +63,7 @@ func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallO
 	return started
 }
 
-// sent writes intents of a cause and sends them.
+// The method sent writes intents of a cause and sends them.
 func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	h.t.Helper()
 	numbers := h.causes(cause, ids...)

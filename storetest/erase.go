@@ -314,7 +314,7 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		})
 }
 
-// first returns a mark of a version in a stream that begins at the first version that the store sees. The
+// The method first returns a mark of a version in a stream that begins at the first version that the store sees. The
 // store checks the mark against the stream only if the message takes effect (as is store.Applied).
 func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.version(stream, n, as)

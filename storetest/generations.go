@@ -313,7 +313,7 @@ func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// until calls the function so repeatedly until it returns true.
+// The method until calls the function so repeatedly until it returns true.
 func (h *generationed[Tx]) until(so func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !so(); {

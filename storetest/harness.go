@@ -159,7 +159,7 @@ func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 	return failing(t, func(t *T) { all(t, h) })
 }
 
-// failing runs cases and returns the failures.
+// The function failing runs cases and returns the failures.
 func failing(t testing.TB, all func(*T)) (failures []Failure) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		r := &recorder{TB: t}

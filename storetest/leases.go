@@ -40,7 +40,7 @@ type claims struct {
 
 func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
-// long is a lease that does not expire during a case; brief is a lease that expires almost at once.
+// The constant long is a lease that does not expire during a case; brief is a lease that expires almost at once.
 const (
 	long  = time.Hour
 	brief = time.Millisecond

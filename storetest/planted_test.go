@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// broken is a memstore with a fault: the functions in its fields replace correct values.
+// The type broken is a memstore with a fault: the functions in its fields replace correct values.
 type broken struct {
 	*memstore.Store
 	verdict func(store.Mark, store.Verdict) store.Verdict

@@ -19,10 +19,10 @@ func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// soon is a very short retention.
+// The constant soon is a very short retention.
 const soon = time.Millisecond
 
-// kept returns the stored retention policy of the consumer.
+// The method kept returns the stored retention policy of the consumer.
 func (h *fixture[Tx]) kept() store.StoredRetention {
 	h.t.Helper()
 	all, err := h.reaper().Retentions(h.t.context(), "billing")

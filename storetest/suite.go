@@ -55,7 +55,7 @@ func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int
 	return n
 }
 
-// under returns the mark m with another scope.
+// The method under returns the mark m with another scope.
 func (h *fixture[Tx]) under(m store.Mark, scope int64) store.Mark {
 	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
 	return m
@@ -160,7 +160,7 @@ func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// together calls f n times concurrently, and waits until all calls have returned.
+// The function together calls f n times concurrently, and waits until all calls have returned.
 func together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})

@@ -282,7 +282,7 @@ func (s suite[Tx]) newer(t *T) {
 		})
 }
 
-// marked writes a marker with the given outcome, and returns false if the store refuses to write it.
+// The method marked writes a marker with the given outcome, and returns false if the store refuses to write it.
 func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)

@@ -100,7 +100,7 @@ type twinWorld[Tx any] struct {
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// asked returns a mark for a content, with the content's line or stream if the content has one.
+// The method asked returns a mark for a content, with the content's line or stream if the content has one.
 func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	m := w.print(id, content)
 	switch w.waits[content] {

@@ -45,8 +45,8 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// broken reports a line whose hash does not match its content. The parameter behind is the following line, or nil if l
-// is the last line.
+// The method broken reports a line whose hash does not match its content. The parameter behind is the following line,
+// or nil if l is the last line.
 func (v *Verifier) broken(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by

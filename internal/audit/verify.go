@@ -36,7 +36,8 @@ type Verifier struct {
 	held    *Line // the last added line; it is verified together with the next line
 }
 
-// known is a line that the audit chain must contain, with the hash of the line that the chain has at that sequence.
+// The type known is a line that the audit chain must contain, with the hash of the line that the chain has at that
+// sequence.
 type known struct {
 	Point
 	name string // the name of the line in findings

@@ -126,14 +126,14 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	return answers
 }
 
-// met reports whether the store found only a marker that the same batch wrote for an earlier message. The marker of the
-// earlier message may still be removed, so the store's answer proves nothing.
+// The method met reports whether the store found only a marker that the same batch wrote for an earlier message. The
+// marker of the earlier message may still be removed, so the store's answer proves nothing.
 func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }
 
-// former returns the answer (new, duplicate, conflict) for message i, if the marker of its previous identity decides
-// about the message.
+// The method former returns the answer (new, duplicate, conflict) for message i, if the marker of its previous identity
+// decides about the message.
 func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {

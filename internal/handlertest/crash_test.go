@@ -108,7 +108,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 	}
 }
 
-// plain is a store without an inbox.
+// The type plain is a store without an inbox.
 type plain struct{ store.TxStore[*memstore.Tx] }
 
 func TestAStoreWithoutAnInboxWillDo(t *testing.T) {

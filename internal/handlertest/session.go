@@ -25,7 +25,7 @@ type baseline struct {
 	effect, ledger string
 	// acts contains the indexes of the messages that have an effect.
 	acts []int
-	// seen contains, by index, the messages as the handler got them.
+	// The field seen contains, by index, the messages as the handler got them.
 	seen map[int]*semel.Message
 	err  error
 }
@@ -35,8 +35,8 @@ type scenario[Tx any] struct {
 	name  string
 	group Group
 	run   func(s *session[Tx]) error
-	// alone is true for the scenarios that find out whether the results of two runs can be compared. Scenarios without
-	// alone run only if results can be compared.
+	// The field alone is true for the scenarios that find out whether the results of two runs can be compared.
+	// Scenarios without alone run only if results can be compared.
 	alone bool
 }
 
@@ -96,7 +96,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	return b
 }
 
-// again returns an error if the result of a second run without faults differs from the first result.
+// The method again returns an error if the result of a second run without faults differs from the first result.
 func (s *session[Tx]) again() error {
 	s.t.Helper()
 	b := s.undisturbed()

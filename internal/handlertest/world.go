@@ -47,7 +47,7 @@ type world[Tx any] struct {
 	left bool
 	// remark describes the first rule that the handler broke in a run.
 	remark error
-	// lost is called when the reply of a COMMIT is lost.
+	// The field lost is called when the reply of a COMMIT is lost.
 	lost context.CancelFunc
 }
 

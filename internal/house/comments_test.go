@@ -20,7 +20,7 @@ func library(f *File) bool {
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 
-// known returns, for each package of the library, the identifiers that its files use without naming a
+// The function known returns, for each package of the library, the identifiers that its files use without naming a
 // package. The value is true if the package exports the identifier.
 func known(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// named is a pattern for the beginning of a subtest's name: the number of the law, case, trap or requirement that the
-// subtest covers. A name may begin with several numbers.
+// The variable named is a pattern for the beginning of a subtest's name: the number of the law, case, trap or
+// requirement that the subtest covers. A name may begin with several numbers.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
 // Cover says that a test covers the number of a law, case, trap or requirement.

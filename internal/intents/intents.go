@@ -78,7 +78,7 @@ func Cause(key semel.Key) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// without returns those headers whose names are not in others.
+// The function without returns those headers whose names are not in others.
 func without(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {
 		if _, taken := others.Get(h.Name); !taken {

@@ -40,7 +40,7 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
+// The function claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
 // lost.
 func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}

@@ -51,8 +51,8 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 	return readable
 }
 
-// most is the maximum number of errors that one error may wrap. If an error wraps more errors, it is treated
-// as an error that wraps itself.
+// The constant most is the maximum number of errors that one error may wrap. If an error wraps more errors, it is
+// treated as an error that wraps itself.
 const most = 10_000
 
 // unreadable returns a description of the fault of err, or an empty string if err has no fault. At most left errors are

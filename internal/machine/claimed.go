@@ -65,7 +65,7 @@ func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	}
 }
 
-// due records the time at which a row of the inbox is due.
+// The method due records the time at which a row of the inbox is due.
 func (m *Machine) due(at Time) {
 	c := &m.claims
 	if at <= m.now {

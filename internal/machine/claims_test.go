@@ -46,7 +46,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// claimed returns n claimed rows whose claims expire after left.
+// The method claimed returns n claimed rows whose claims expire after left.
 func (a *asking) claimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {

@@ -147,7 +147,7 @@ func (it *Item) uncount() {
 	}
 }
 
-// ended handles the end of a batch's transaction.
+// The method ended handles the end of a batch's transaction.
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
@@ -227,8 +227,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// own reports whether the found marker was written by an earlier commit of the same item, whose outcome was unknown. If
-// so, the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
+// The method own reports whether the found marker was written by an earlier commit of the same item, whose outcome was
+// unknown. If so, the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
 func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:

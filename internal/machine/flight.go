@@ -47,7 +47,8 @@ func (f *Flight) holds(l *lane) bool {
 	return false
 }
 
-// marked handles the results of writing the markers. For each entry whose marker was new, the handler is started.
+// The method marked handles the results of writing the markers. For each entry whose marker was new, the handler is
+// started.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
 	if e.Class != store.ClassNone {

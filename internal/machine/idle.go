@@ -15,7 +15,7 @@ func (m *Machine) room() (messages int, bytes int64) {
 	return m.config.MaxMessages - m.live.count, m.config.MaxBytes - m.bytes
 }
 
-// full reports whether nothing is fetched because memory is full.
+// The method full reports whether nothing is fetched because memory is full.
 func (m *Machine) full() bool {
 	messages, bytes := m.room()
 	return messages <= 0 || bytes <= 0
@@ -61,7 +61,7 @@ func (m *Machine) tellFull() {
 	}
 }
 
-// behind returns the lanes that still have items when an idle run ends, in order of arrival.
+// The method behind returns the lanes that still have items when an idle run ends, in order of arrival.
 func (m *Machine) behind() []Behind {
 	if !m.end.idle {
 		return nil

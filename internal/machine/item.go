@@ -23,7 +23,8 @@ type progress struct {
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// charged means that the next run counts as another attempt. tried means that the first attempt has been made.
+	// The field charged means that the next run counts as another attempt. tried means that the first attempt has been
+	// made.
 	charged, tried bool
 	// copied means that the dead letter has been written.
 	copied bool
@@ -43,7 +44,7 @@ type failure struct {
 	after       Time // delay of an item that is stored in the inbox
 }
 
-// failed returns the item's failure, or the zero value if the item has not failed.
+// The method failed returns the item's failure, or the zero value if the item has not failed.
 func (it *Item) failed() failure {
 	if it.failure == nil {
 		return failure{}
@@ -51,7 +52,7 @@ func (it *Item) failed() failure {
 	return *it.failure
 }
 
-// failing returns the item's failure for writing, and creates the failure if the item has none.
+// The method failing returns the item's failure for writing, and creates the failure if the item has none.
 func (it *Item) failing() *failure {
 	if it.failure == nil {
 		it.failure = &failure{}

@@ -41,8 +41,8 @@ func (m *Machine) revoking(n source.Lane) {
 	}
 }
 
-// lost removes a lane immediately. Running handlers of a lost lane continue. The commit of such a handler does no harm,
-// because a redelivery finds the marker.
+// The method lost removes a lane immediately. Running handlers of a lost lane continue. The commit of such a handler
+// does no harm, because a redelivery finds the marker.
 func (m *Machine) lost(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {

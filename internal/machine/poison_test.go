@@ -49,7 +49,7 @@ var ways = map[string]func(w *world, class store.Class, fails func() bool){
 
 func always() bool { return true }
 
-// named returns the number of reports of failed attempts of the message id.
+// The method named returns the number of reports of failed attempts of the message id.
 func (w *world) named(id string) (n int) {
 	for _, r := range w.reports {
 		if r.Kind == ReportRetry && r.Item.Identity == id {

@@ -54,7 +54,7 @@ func (q *queue) push(it *Item) {
 	}
 }
 
-// small is the maximum capacity that an empty queue keeps.
+// The constant small is the maximum capacity that an empty queue keeps.
 const small = 1024
 
 // emptied returns the slice to use after all items have left the queue.

@@ -93,7 +93,7 @@ func (m *Machine) flushSettle() {
 	m.settles.now = nil
 }
 
-// settled handles Settled, the response to Settle.
+// The method settled handles Settled, the response to Settle.
 func (m *Machine) settled(e Settled) {
 	left := e.Left
 	for i, s := range e.Settle.Items {

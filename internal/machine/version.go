@@ -68,9 +68,9 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 // moves reports whether a version that ends as a says advances its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
-// stale ends a version that is not higher than its stream's last version. If the stream is at the same version with
-// other content, the message is a conflict. If the higher version was removed from the batch again, the item is marked
-// again, because the stream was not advanced.
+// The method stale ends a version that is not higher than its stream's last version. If the stream is at the same
+// version with other content, the message is a conflict. If the higher version was removed from the batch again, the
+// item is marked again, because the stream was not advanced.
 func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)

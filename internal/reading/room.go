@@ -73,7 +73,7 @@ func (r *Room) Proof(body []byte) strictjson.Proof {
 	return strictjson.Proof{}
 }
 
-// same reports whether two slices share the same memory. For equal bytes at another address, same returns
+// The function same reports whether two slices share the same memory. For equal bytes at another address, same returns
 // false, because comparing bytes would slow down every message with a separate body.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)

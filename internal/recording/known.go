@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// known is the state outside of the machine to which events refer: the current batch of each worker, and the
+// The type known is the state outside of the machine to which events refer: the current batch of each worker, and the
 // settlements (acks, nacks, dead letters) whose result is not known. A recording and a replay update this state in the
 // same way.
 type known struct {

@@ -176,7 +176,7 @@ func (r *reader) item(arrival uint64) *machine.Item {
 	return nil
 }
 
-// empty returns a new pointer or map of a type, whose content is read later.
+// The function empty returns a new pointer or map of a type, whose content is read later.
 func empty(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Map {
 		return reflect.MakeMap(t)

@@ -108,7 +108,7 @@ func (t *Tape) Actions(all []machine.Action) *Broken {
 	return b
 }
 
-// open begins the current segment with a snapshot of the machine's state.
+// The method open begins the current segment with a snapshot of the machine's state.
 func (t *Tape) open(at time.Duration) {
 	s := &t.ring[t.current]
 	t.used = min(t.used+1, segments)

@@ -292,7 +292,7 @@ func (w *world) arrive(c *call) {
 // deny records a report that a message was not charged.
 func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
-// returned handles the return of a handler from its call.
+// The method returned handles the return of a handler from its call.
 func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
 	w := f.p.w
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })

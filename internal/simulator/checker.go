@@ -60,16 +60,16 @@ type laneState struct {
 
 // handState is what the checker knows about a delivery that a process has in memory.
 type handState struct {
-	// stale is true if the lane was lost, so that the delivery must not be acked or nacked.
+	// The field stale is true if the lane was lost, so that the delivery must not be acked or nacked.
 	stale bool
 	// The field in is the store that has the committed end of the delivery.
 	in *model.Store
 	// flight is the open batch that contains the delivery, or nil if no batch contains it.
 	flight *machine.Flight
-	// asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true after the
-	// response.
+	// The field asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
+	// after the response.
 	asked, told bool
-	// left is true if the last Settle reported that the delivery is not acked or nacked.
+	// The field left is true if the last Settle reported that the delivery is not acked or nacked.
 	left bool
 	// handled is true if the store has the marker of the delivery, or its effect without a marker. applied is
 	// true if the store has the effect of its handler.
@@ -77,8 +77,8 @@ type handState struct {
 	// copying is true while the dead letter of the delivery is being written. copied is true after the machine got the
 	// event that the dead letter was written.
 	copying, copied bool
-	// known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if the
-	// last batch found a marker of a newer release.
+	// The field known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
+	// the last batch found a marker of a newer release.
 	known, newer bool
 
 	// conflicted is true if the row that may have been committed is the row of a conflict.
@@ -93,7 +93,7 @@ func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format
 
 func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
 
-// lost is called before the machine gets the event that a lane is lost.
+// The method lost is called before the machine gets the event that a lane is lost.
 func (c *checker) lost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
@@ -211,7 +211,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 }
 
-// learned is called when the machine gets the event that a batch was committed.
+// The method learned is called when the machine gets the event that a batch was committed.
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
@@ -323,7 +323,7 @@ func (c *checker) mayHalt() bool {
 	return machine.EndHalt == c.p.config.OnExhausted || machine.EndHalt == c.p.config.OnConflict || machine.EndHalt == c.p.config.OnBadIdentity
 }
 
-// ended returns the number of ended deliveries.
+// The function ended returns the number of ended deliveries.
 func ended(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }

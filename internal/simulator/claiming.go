@@ -17,11 +17,11 @@ const mostStarts = 3
 
 // claiming is what a process knows about its claims of inbox rows.
 type claiming struct {
-	// held contains the claims of the process.
+	// The field held contains the claims of the process.
 	held []*model.Claim
 	// unsure contains the tokens of claim calls whose responses were lost.
 	unsure []uint64
-	// freed contains the claims that must be released.
+	// The field freed contains the claims that must be released.
 	freed []*model.Claim
 }
 

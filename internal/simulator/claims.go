@@ -16,7 +16,7 @@ import (
 // claimsKnown is what the checker knows about the inbox during the life of one process.
 type claimsKnown struct {
 	asking bool
-	// empty is true if the last claim got no row.
+	// The field empty is true if the last claim got no row.
 	empty bool
 	// The field asks is the number of requests to claim rows. The field news is the number of reasons for such a
 	// request, apart from the passage of time.
@@ -60,7 +60,7 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	}
 }
 
-// claimed is called before the machine gets claimed rows.
+// The method claimed is called before the machine gets claimed rows.
 func (c *checker) claimed(e machine.Claimed) {
 	c.claims.asking = false
 	if c.claims.empty = len(e.Items) == 0 && !e.Failed; !c.claims.empty {

@@ -235,7 +235,7 @@ func (p *process) afterLife() {
 	}
 }
 
-// ended handles the machine's Done, with which the process ends normally.
+// The method ended handles the machine's Done, with which the process ends normally.
 func (w *world) ended(p *process) {
 	p.check.done(p.ending)
 	if p.ending.Halted {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// long is the duration of an outage that lasts until the end of its phase.
+// The constant long is the duration of an outage that lasts until the end of its phase.
 const long = 2 * time.Minute
 
 // endure runs the phase between the phase with faults and the calm phase. A single fault lasts for the whole phase: the

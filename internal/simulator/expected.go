@@ -93,8 +93,8 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// marked is called with the store's answers for the markers of a batch. If the answer is Fresh, the commit with the
-// unknown outcome has not written that marker.
+// The method marked is called with the store's answers for the markers of a batch. If the answer is Fresh, the commit
+// with the unknown outcome has not written that marker.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || early(v) {

@@ -34,7 +34,7 @@ type flight struct {
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
-	// failed is true if a handler of the batch failed.
+	// The field failed is true if a handler of the batch failed.
 	failed  bool
 	failure machine.Failure
 	stop    bool
@@ -49,8 +49,8 @@ type flight struct {
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // true if an extension of the leases found a lost claim
-	// known contains the store's answers about claims from the time before the transaction, or nil if the claims were
-	// not checked yet.
+	// The field known contains the store's answers about claims from the time before the transaction, or nil if the
+	// claims were not checked yet.
 	known []store.Verdict
 	// The field following contains the entries that had the next version of their stream when the markers were written.
 	// The field freed is true if the commit has unblocked rows.
@@ -70,7 +70,7 @@ func (f *flight) message(entry int) *model.Message {
 	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
-// open begins the transaction of a batch.
+// The method open begins the transaction of a batch.
 func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
@@ -151,7 +151,7 @@ func (f *flight) lock(deadline time.Duration) {
 	f.mark(busy)
 }
 
-// busy returns the entries whose identity is locked by another transaction.
+// The method busy returns the entries whose identity is locked by another transaction.
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {

@@ -302,9 +302,9 @@ func (c *checker) heldForNewer(a machine.Report) {
 	}
 }
 
-// behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages whose
-// marker a newer release wrote, their copies, and later messages of their lanes. The action Done must contain the lanes
-// of these messages.
+// The method behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
+// whose marker a newer release wrote, their copies, and later messages of their lanes. The action Done must contain the
+// lanes of these messages.
 func (c *checker) behind(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}

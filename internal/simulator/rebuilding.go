@@ -184,7 +184,7 @@ func (f *flight) closedOut() bool {
 	return false
 }
 
-// within calls the function do in the generation of a batch.
+// The method within calls the function do in the generation of a batch.
 func (f *flight) within(do func()) {
 	w := f.p.w
 	if w.stores == nil {

@@ -140,8 +140,8 @@ func (w *world) endReplay() {
 // stillReplays reports whether a planned replay has not ended yet.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// quiet reports whether an entry belongs to a replay without effects, also as a row that a replay without effects
-// wrote.
+// The method quiet reports whether an entry belongs to a replay without effects, also as a row that a replay without
+// effects wrote.
 func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet

@@ -235,7 +235,7 @@ func (p *process) saysIdle(f *fetching) {
 	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
 }
 
-// asked is what the checker knows about the last Fetch.
+// The type asked is what the checker knows about the last Fetch.
 type asked struct {
 	// canceled is true if the machine cancelled the Fetch in progress. ends is true if the machine cancelled the Fetch
 	// because the run would end idle.

@@ -39,7 +39,7 @@ func (c *checker) inLine(before *model.Delivery, route uint64) bool {
 type tries struct {
 	// attempts is the number of failures that counted as attempts.
 	attempts int
-	// alone is true if the next batch of the message must contain no other message.
+	// The field alone is true if the next batch of the message must contain no other message.
 	alone bool
 	// unwritten is true if the store rejected the row of the message, and the handler of the message did not run.
 	unwritten bool
@@ -109,7 +109,7 @@ func (c *checker) undone(f *flight) {
 	}
 }
 
-// before returns the number of attempts that a claimed row had before the process claimed it.
+// The method before returns the number of attempts that a claimed row had before the process claimed it.
 func (h *handed) before() int {
 	if h.claim == nil {
 		return 0
@@ -191,7 +191,7 @@ func (c *checker) contended(f *machine.Flight, most int) {
 	c.pauses[f.Worker] = pause{c.w.now, most}
 }
 
-// paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
+// The method paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
 func (c *checker) paused(f *machine.Flight) {
 	p, there := c.pauses[f.Worker]
 	if !there {

@@ -14,7 +14,7 @@ import (
 
 // turn is what the checker knows about a message whose version is not the next version of its stream.
 type turn struct {
-	// out is true if the store has reported that the version is not the next one.
+	// The field out is true if the store has reported that the version is not the next one.
 	out bool
 	// The field must is the outcome that the message must have in its next batch, or 0 if the message may run again.
 	// The field reason is the reason that the row of the message must have.
@@ -24,8 +24,8 @@ type turn struct {
 	after time.Duration
 }
 
-// early reports whether a message must not run now: because its version is not the next, because it must wait
-// for an earlier message, or because it is too old.
+// The function early reports whether a message must not run now: because its version is not the next, because it must
+// wait for an earlier message, or because it is too old.
 func early(v store.Verdict) bool {
 	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }

@@ -26,9 +26,8 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken is the number of started attempts that a release of the claim removes from the row's count: 0 or
-	// 1. For all other events Taken is -1, which means that the statement removes all started attempts that
-	// have not finished.
+	// Taken is the number of started attempts, 0 or 1, that a release of the claim removes from the row's count. For
+	// events other than a release, Taken is -1: the statement then removes all started attempts that have not finished.
 	Taken int64 `json:"taken"`
 	// Stream (in hex) and Place are the stream and the version at which a blocked row waits. 0 leaves stream and
 	// version unchanged.

@@ -80,9 +80,9 @@ func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 	}
 }
 
-// hidden is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string instead of
-// a list, so that a release without encryption rejects the envelope and does not process the encrypted bytes as a
-// message.
+// The type hidden is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string
+// instead of a list, so that a release without encryption rejects the envelope and does not process the encrypted bytes
+// as a message.
 type hidden struct {
 	Encrypted []byte `json:"encrypted"`
 	Headers   string `json:"headers"`
@@ -227,8 +227,8 @@ func (c Crypt) Size(envelope []byte, kept int) int {
 	return kept
 }
 
-// marked is the prefix of encrypted values outside of an envelope. The prefix contains random bytes, so that no other
-// value begins with it.
+// The variable marked is the prefix of encrypted values outside of an envelope. The prefix contains random bytes, so
+// that no other value begins with it.
 var marked = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
 
 // Hide encrypts a value that belongs to an id and is outside of an envelope. If the value is nil, Hide

@@ -256,7 +256,7 @@ func (b *Batch) move(e store.Ending) {
 	}
 }
 
-// due reports whether the version of a message is at most the next version of its stream.
+// The method due reports whether the version of a message is at most the next version of its stream.
 func (b *Batch) due(mark int) bool {
 	s := b.of[mark]
 	return s != nil && b.marks[mark].Version.Number <= s.now+1

@@ -199,7 +199,7 @@ func (p *Parser) behind(i int) (int, *Error) {
 	return i, nil
 }
 
-// close ends the innermost array or object.
+// The method close ends the innermost array or object.
 func (p *Parser) close(f frame, end int) *Error {
 	n := &p.document.nodes[f.self]
 	n.end, n.next = uint32(end), uint32(len(p.document.nodes))

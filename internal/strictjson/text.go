@@ -42,7 +42,7 @@ func (p *Parser) anyString(start, i int) (int, *Error) {
 	return p.withEscapes(start, i)
 }
 
-// plain returns the index of the closing quote or the next backslash.
+// The method plain returns the index of the closing quote or the next backslash.
 func (p *Parser) plain(i int) (int, *Error) {
 	source := p.source
 	for {

@@ -55,7 +55,7 @@ type Control struct {
 	// cancelled. Guarded by mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// failing means that the controls could not be read the last time; used by Watch.
+	// The field failing means that the controls could not be read the last time; used by Watch.
 	failing bool
 }
 

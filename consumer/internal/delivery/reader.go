@@ -49,8 +49,8 @@ func (c *Rules) usersOwn() (by, prints bool) {
 	return !selected && c.Identity != nil || !formerly, !ours
 }
 
-// own runs a function of the user. The user's function may have changed the body, so the Room afterwards drops the
-// values that it has read.
+// The method own runs a function of the user. The user's function may have changed the body, so the Room afterwards
+// drops the values that it has read.
 func (r reader) own(run func()) {
 	if r.alone != nil {
 		r.alone <- struct{}{}

@@ -31,7 +31,7 @@ func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Re
 	return f.items, r
 }
 
-// told returns an item without its pointers, which differ each time the message is read.
+// The function told returns an item without its pointers, which differ each time the message is read.
 func told(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*Delivery)
 	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)

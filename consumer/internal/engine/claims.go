@@ -84,7 +84,7 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 // keptAfter is longer than the time that a message waits after contention.
 const keptAfter = 10 * time.Second
 
-// asked returns the rows whose claims the transaction of a batch checks.
+// The method asked returns the rows whose claims the transaction of a batch checks.
 func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil

@@ -80,7 +80,7 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
 }
 
-// settling contains the acks, nacks and dead letters of a queue.
+// The type settling contains the acks, nacks and dead letters of a queue.
 type settling struct {
 	// The field all contains the settlements (acks, nacks and dead letters) that are passed to the source. The field
 	// places contains, for each settlement in all, its index in the queue, or is nil if these indexes are equal.

@@ -12,7 +12,7 @@ type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
-	// claimed means that the message is a row of the inbox.
+	// The field claimed means that the message is a row of the inbox.
 	claimed bool
 }
 

@@ -213,7 +213,7 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// returned records that a handler has returned. returned is called before the handler's context is checked,
+// The method returned records that a handler has returned. returned is called before the handler's context is checked,
 // so that a timeout is attributed to the late handler and never to the next handler.
 func (w *watch) returned() {
 	w.mutex.Lock()
@@ -234,7 +234,7 @@ func (w *watch) look() {
 	}
 }
 
-// late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
+// The method late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
 // handler has not returned stuckAfter later, late returns the handler's item and true.
 func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()

@@ -84,15 +84,15 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return c.out, c.err
 }
 
-// next makes the first waiting caller the leader if there is no leader, or if there are enough waiting callers for a
-// full call. The caller of next has locked the mutex.
+// The method next makes the first waiting caller the leader if there is no leader, or if there are enough waiting
+// callers for a full call. The caller of next has locked the mutex.
 func (g *Group[In, Out]) next() {
 	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.most()) {
 		g.notify()
 	}
 }
 
-// most returns how many callers may share the next call.
+// The method most returns how many callers may share the next call.
 func (g *Group[In, Out]) most() int {
 	most := mostTogether
 	if g.limit > 0 {

@@ -34,7 +34,7 @@ const (
 	fewAtFirst = 4
 )
 
-// most returns how many callers may share the next call.
+// The method most returns how many callers may share the next call.
 func (p *pace) most() int {
 	if n := p.limit.Load(); n > 0 {
 		return int(n)
@@ -85,7 +85,8 @@ type recentMedian struct {
 	row   int           // number of consecutive durations on that side
 }
 
-// surely is the number of consecutive durations above (or below) the median after which the median changes faster.
+// The constant surely is the number of consecutive durations above (or below) the median after which the median changes
+// faster.
 const surely = 4
 
 // took records one duration.

@@ -31,9 +31,9 @@ type Inbox struct {
 	// goroutine that claims writes unsure; guarded by mutex.
 	unsure []store.Token
 	order  *machine.ClaimRows // the machine's next request; guarded by mutex
-	// held contains the claims that this process probably has; guarded by mutex.
+	// The field held contains the claims that this process probably has; guarded by mutex.
 	held map[int64]*ClaimedRow
-	// freed contains claims that will be released; guarded by mutex.
+	// The field freed contains claims that will be released; guarded by mutex.
 	freed []*ClaimedRow
 }
 

@@ -17,7 +17,7 @@ import (
 type keeper struct {
 	leases store.Leases
 	lease  time.Duration
-	// failed is called with the error of an extension.
+	// The field failed is called with the error of an extension.
 	failed func(error)
 
 	mutex sync.Mutex
@@ -124,7 +124,7 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	}
 }
 
-// due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
+// The method due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
 // batch of the claim.
 func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()

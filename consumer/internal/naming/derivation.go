@@ -78,8 +78,8 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// asked returns the derivation (the rule that forms identities) with which the consumer starts, and the text of its
-// previous derivation.
+// The method asked returns the derivation (the rule that forms identities) with which the consumer starts, and the text
+// of its previous derivation.
 func (n *Names) asked() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
 	ask.former = noted(n.Previous)

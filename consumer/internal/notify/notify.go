@@ -128,7 +128,7 @@ func (b *Bell) receive() {
 	}
 }
 
-// failed records that listening has failed, and returns how long to wait before listening again.
+// The method failed records that listening has failed, and returns how long to wait before listening again.
 func (b *Bell) failed(err error) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -37,9 +37,9 @@ var meanwhile = map[string]string{
 	"broker": "what was committed stays unsettled",
 }
 
-// down reports an attempt that failed. Observers get every failure. The log gets the first failure, the first failure
-// of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only the loop's
-// goroutine calls down and up.
+// The method down reports an attempt that failed. Observers get every failure. The log gets the first failure, the
+// first failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only
+// the loop's goroutine calls down and up.
 func (n *Reporter) down(r machine.Report) {
 	why := Cause(r.Err)
 	n.SetReady(r.Part, why)
@@ -100,7 +100,7 @@ func kindOf(why string) string {
 	return strings.Join(words, " ")
 }
 
-// up reports that a part works again.
+// The method up reports that a part works again.
 func (n *Reporter) up(what string) {
 	n.SetReady(what, "")
 	n.Notify(semel.Event{Kind: semel.EventReady, Reason: semel.Reason(what)})

@@ -37,9 +37,9 @@ type Reporter struct {
 
 	mutex sync.Mutex
 	ready map[string]string // the parts that do not work, and why; guarded by mutex
-	// since contains the times at which parts stopped working; guarded by mutex.
+	// The field since contains the times at which parts stopped working; guarded by mutex.
 	since map[string]time.Time
-	// sticking counts callbacks that still run after their timeout; guarded by mutex.
+	// The field sticking counts callbacks that still run after their timeout; guarded by mutex.
 	sticking int
 	// unended counts ended calls that the key store fails to record; guarded by mutex.
 	unended int

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// met returns n messages with different contents.
+// The function met returns n messages with different contents.
 func met(n int) []machine.Item {
 	all := make([]machine.Item, n)
 	for i := range all {

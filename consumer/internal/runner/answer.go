@@ -129,7 +129,7 @@ func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	return a.r.apply(j.Ctx, tx, answer, j.Message)
 }
 
-// open begins a transaction and checks in this transaction that the claim is valid.
+// The method open begins a transaction and checks in this transaction that the claim is valid.
 func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	if j.Ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(j.Ctx)

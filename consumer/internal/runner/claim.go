@@ -112,16 +112,16 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 	return a, b, nil
 }
 
-// claimed is a claimed row that is being processed.
+// The type claimed is a claimed row that is being processed.
 type claimed struct {
 	untransacted
 	config *Options
-	// started is the record of earlier calls that the store returned when it recorded the start of the current call. If
-	// no call will be made, started is the zero value.
+	// The field started is the record of earlier calls that the store returned when it recorded the start of the
+	// current call. If no call will be made, started is the zero value.
 	started store.CallStarted
-	// asked is the time just before the request that returned started.
+	// The field asked is the time just before the request that returned started.
 	asked time.Time
-	// kept means that the intent was already sent and is not sent again.
+	// The field kept means that the intent was already sent and is not sent again.
 	kept bool
 	ends *groupcommit.Group[store.ClaimEnding, bool]
 }

@@ -50,10 +50,10 @@ func (d *FailOpenPath) Count() int64 {
 	return d.applied.Load()
 }
 
-// open reports whether the policy allows messages to be applied without a key (fail open).
+// The method open reports whether the policy allows messages to be applied without a key (fail open).
 func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
 
-// within returns the context for one request to the store.
+// The method within returns the context for one request to the store.
 func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !d.open() {
 		return ctx, func() {}

@@ -23,7 +23,7 @@ type leasedKey struct {
 	// claim is this process's claim of the key.
 	claim  keyclaim.Claim
 	answer keystore.Answer
-	// asked is the time just before the request that returned answer.
+	// The field asked is the time just before the request that returned answer.
 	asked time.Time
 	// refused is the permanent error of a message whose key cannot be claimed.
 	refused error

@@ -23,8 +23,8 @@ type leasedKeys struct {
 	reporter *report.Reporter
 
 	mutex sync.Mutex
-	// open contains the keys for which the store did not respond to a request to claim or end the key; guarded by
-	// mutex.
+	// The field open contains the keys for which the store did not respond to a request to claim or end the key;
+	// guarded by mutex.
 	open map[semel.Key]*openKey
 }
 

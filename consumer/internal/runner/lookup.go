@@ -93,7 +93,7 @@ type lookup[Tx, Answer any] struct {
 	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
-	// seen means that the message was applied before, so no call is made.
+	// The field seen means that the message was applied before, so no call is made.
 	seen bool
 
 	answer Answer

@@ -84,7 +84,7 @@ type Job[Tx any] struct {
 	Handle func(tx Tx) error
 }
 
-// left returns the minimum time for which the lease of the row is still valid.
+// The method left returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
 // leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call

@@ -211,7 +211,7 @@ func (c *Claim) Free(by holder, at time.Duration) {
 	}
 }
 
-// ended reports whether the row has a final state.
+// The method ended reports whether the row has a final state.
 func (r *Row) ended() bool {
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsDeadLettered:

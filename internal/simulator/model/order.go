@@ -63,7 +63,7 @@ func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool
 	return freed
 }
 
-// never is the due time of a row that waits for other rows and not for a time.
+// The constant never is the due time of a row that waits for other rows and not for a time.
 const never = time.Duration(1 << 62)
 
 // KeepsBack reports whether a row blocks the later rows of its queue (of a key or lane).

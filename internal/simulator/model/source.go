@@ -83,7 +83,7 @@ func (l *Lane) SettledUpTo() int {
 	return len(l.Log)
 }
 
-// settled reports whether all deliveries of the lane are acked or dead-lettered.
+// The method settled reports whether all deliveries of the lane are acked or dead-lettered.
 func (l *Lane) settled() bool {
 	return !slices.ContainsFunc(l.Log, func(d *Delivery) bool { return !d.Settled })
 }
@@ -129,7 +129,7 @@ func (s *Source) Find(id string) *Lane {
 	return nil
 }
 
-// ready reports whether the source can deliver d now.
+// The method ready reports whether the source can deliver d now.
 func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	if d.Produced > now || d.due > now {
 		return false

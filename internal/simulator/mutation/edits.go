@@ -239,8 +239,8 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// only returns the node of a function that pick accepts and that uses all names. If several nodes match, only returns
-// an error.
+// The function only returns the node of a function that pick accepts and that uses all names. If several nodes match,
+// only returns an error.
 func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	return onlyIn(fn, fn.decl.Body, kind, names, pick)
 }
@@ -284,7 +284,7 @@ func mentions(n ast.Node, names []string) bool {
 	return true
 }
 
-// called returns the name of the called function or method.
+// The function called returns the name of the called function or method.
 func called(c *ast.CallExpr) string {
 	switch f := ast.Unparen(c.Fun).(type) {
 	case *ast.Ident:

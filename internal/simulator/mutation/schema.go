@@ -101,7 +101,7 @@ func typeArguments(fn *ast.FuncDecl) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// named returns the names of the parameters in a field. Parameters without a name get a name.
+// The method named returns the names of the parameters in a field. Parameters without a name get a name.
 func (s *schema) named(field *ast.Field, position int) []string {
 	place, names := s.file.offset(field.Type.Pos()), []string{}
 	for i, id := range field.Names {

@@ -117,7 +117,7 @@ func (f *file) between(from, to token.Pos) string {
 	return string(f.source[f.offset(from):f.offset(to)])
 }
 
-// short returns the text of a node on one line, shortened if it is long.
+// The method short returns the text of a node on one line, shortened if it is long.
 func (f *file) short(n ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, f.set, n); err != nil {

@@ -52,7 +52,7 @@ type Tree struct {
 	faults []Fault
 }
 
-// most is the longest duration of a program with a fault.
+// The constant most is the longest duration of a program with a fault.
 const most = 5 * time.Minute
 
 // Plant plants the faults in the tree at root. Plant writes files and builds programs in folder, which must be empty.
