@@ -22,9 +22,9 @@ var (
 	// applied before. The caller must roll back its transaction.
 	ErrOld = errors.New("semel: it is older than what is kept, and may have taken effect before; roll back, and set it aside")
 	// ErrBehind means that the store lacks messages that the broker counts as acked, because the store was restored
-	// from a backup or failed over to a server that lacks its last commits. Effects of these messages are missing, and
-	// the broker will not deliver the messages again. The consumer stops reading. The error that wraps ErrBehind
-	// contains the figures and the remedy.
+	// from a backup or failed over to a server that lacks its last commits. The effects of messages are missing in the
+	// store, and the broker will not deliver these messages again. The consumer stops reading. The error that wraps
+	// ErrBehind contains the figures and the remedy.
 	ErrBehind = errors.New("semel: the store is behind the broker")
 	// ErrSchema means that the schema of the store is missing, too old or too new. The error that wraps ErrSchema
 	// contains the remedy.

@@ -12,10 +12,10 @@ import (
 type Intent struct {
 	// To is the name of the consumer that sends the intent. Required.
 	To string
-	// Purpose ("confirmation") and Recipient determine the intent's id, together with the message that causes
-	// the intent (Message.OutputID). The id is the same for every attempt, copy and replay of that message.
-	// Purpose is required if a message causes the intent. Recipient may be empty. Recipient becomes the Key
-	// of the sender's message.
+	// Purpose ("confirmation") and Recipient determine the intent's id, together with the message that causes the
+	// intent (Message.OutputID). The id is the same for every attempt, copy and replay of the message that causes the
+	// intent. Purpose is required if a message causes the intent. Recipient may be empty. Recipient becomes the Key of
+	// the sender's message.
 	Purpose, Recipient string
 	// ID, if set, replaces the derived id. ID is required if no message causes the intent. Each intent of a sender must
 	// have its own ID.

@@ -25,8 +25,8 @@ const (
 	EventReady EventKind = "ready"
 	// EventNotReady means that a part that the consumer needs has failed. Reason names the part: "store", "source",
 	// "inbox", "broker", "fetch", "keys", "breaker" or "clock". With "clock", a number of rows (Messages) had
-	// timestamps that were up to Wait ahead of the store's clock. The timestamps of these rows are corrected at once,
-	// and EventReady follows.
+	// timestamps that were up to Wait ahead of the store's clock. Semel corrects timestamps that are ahead at once, and
+	// EventReady follows.
 	EventNotReady EventKind = "not ready"
 )
 
@@ -61,8 +61,8 @@ type Counts struct {
 	Discarded    int64 `json:"discarded"`
 	// Skipped counts messages that consumer.Config.Filter did not select. Skipped messages are acked.
 	Skipped int64 `json:"skipped"`
-	// Received counts messages that were stored in the inbox before any handler ran. Waiting counts messages
-	// that are in the inbox until their next attempt. Inbox counts how these messages ended later.
+	// Received counts messages that were stored in the inbox before any handler ran. Waiting counts messages that are
+	// in the inbox until their next attempt. Inbox counts how messages of the inbox ended later.
 	Received int64 `json:"received"`
 	Waiting  int64 `json:"waiting"`
 	// Failed counts messages that stopped the consumer. Failed messages are not acked.
@@ -82,7 +82,7 @@ type Counts struct {
 	// start.
 	SameContent int64 `json:"same_content"`
 	// WithoutKey counts messages that were applied without a leased key because the key store was down
-	// (consumer.KeyPolicy.FailOpen). Applied counts these messages too.
+	// (consumer.KeyPolicy.FailOpen). Applied counts messages without a key too.
 	WithoutKey int64 `json:"without_key"`
 	// ReEmitted counts intents that were made due again because of duplicates (consumer.Config.ReEmitIntents).
 	// NotReEmitted counts intents that were not sent again because the other system may have forgotten their keys.
@@ -111,7 +111,7 @@ type InboxCounts struct {
 	Released int64 `json:"released"`
 	Lost     int64 `json:"lost"`
 	// Reclaimed counts claims of rows whose previous claim ended with its lease and whose handler has not finished
-	// since. The message of a reclaimed row may have crashed its process. Claimed counts these claims too.
+	// since. The message of a reclaimed row may have crashed its process. Claimed counts reclaimed rows too.
 	Reclaimed int64 `json:"reclaimed"`
 }
 

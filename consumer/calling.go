@@ -22,8 +22,8 @@ import (
 // Message.IdempotencyKey to the other system.
 //
 // After a crash or an expired lease, several calls may be made for one message. The first answer whose transaction
-// commits counts. The transaction of a later answer is rejected, because its claim is lost; semel.Counts counts these
-// later answers (Inbox.Lost).
+// commits counts. The transaction of a later answer is rejected, because its claim is lost; semel.Counts counts later
+// answers (Inbox.Lost).
 //
 // Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction is rolled
 // back and the call is made again. The call is not made again if the transaction failed because of contention or
@@ -67,12 +67,12 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 // Call is passed to handlers that call other systems, in place of a transaction; see NewLeased and NewKeyed.
 type Call = runner.Call
 
-// NewLeased is New for handlers that call other systems. No transaction is open while a handler runs. A
-// message waits in the store's inbox. A process claims the message for a lease, extends the lease while the
-// handler runs, and completes the message under the claim's token after the handler has returned. So only one
-// process at a time calls for a message, if handlers obey their contexts and no process is frozen for longer
-// than a lease. The call happens at least once: the call is repeated after a crash before its outcome was
-// recorded, and if the lease was lost during the call. Pass Message.IdempotencyKey to the other system.
+// NewLeased does the same as New, for handlers that call other systems. No transaction is open while a handler runs. A
+// message waits in the store's inbox. A process claims the message for a lease, extends the lease while the handler
+// runs, and completes the message under the claim's token after the handler has returned. So only one process at a time
+// calls for a message, if handlers obey their contexts and no process is frozen for longer than a lease. The call
+// happens at least once: the call is repeated after a crash before its outcome was recorded, and if the lease was lost
+// during the call. Pass Message.IdempotencyKey to the other system.
 //
 // A batch has one message, because a call cannot be undone when another message of the batch fails.
 // Config.Workers limits the concurrent handlers. NewLeased needs a store with store.Inbox and store.Leases,
@@ -81,8 +81,8 @@ func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, ca
 	return newLeased(st, engine.Handler[Call]{One: handle}, c, plans)
 }
 
-// NewLeasedSteps is NewSteps for steps that call other systems. No transaction is open while a step runs. A
-// step runs at least once. After the completion of a step was recorded, the step never runs again.
+// NewLeasedSteps does the same as NewSteps, for steps that call other systems. No transaction is open while a step
+// runs. A step runs at least once. After the completion of a step was recorded, the step never runs again.
 func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, engine.Handler[Call]{Steps: stepsOf(steps)}, c, plans)
 }
@@ -117,13 +117,13 @@ type KeyPolicy struct {
 	FailOpen string
 }
 
-// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased key, such
-// as a key in Redis. After the claim, the handler runs, the key is completed, and the delivery is acked. The lease
-// (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a message, if handlers
-// obey their contexts and no process is frozen for longer than a lease. The call happens at least once. The call is
-// repeated after a crash before its outcome was recorded, if the lease was lost during the call, and if the store has
-// lost the key. Pass Message.IdempotencyKey to the other system. Config.Provider says what happens after calls with an
-// unknown outcome.
+// NewKeyed does the same as New, for handlers that call other systems and use no database. A message is claimed by a
+// leased key, such as a key in Redis. After the claim, the handler runs, the key is completed, and the delivery is
+// acked. The lease (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a
+// message, if handlers obey their contexts and no process is frozen for longer than a lease. The call happens at least
+// once. The call is repeated after a crash before its outcome was recorded, if the lease was lost during the call, and
+// if the store has lost the key. Pass Message.IdempotencyKey to the other system. Config.Provider says what happens
+// after calls with an unknown outcome.
 //
 // The result of a handler decides about the key. The results nil and Duplicate complete the key. Retry and
 // semel.PreconditionFailed release the key, because the attempt had no effect. Permanent, Park and Discard end the key

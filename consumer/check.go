@@ -329,7 +329,7 @@ func (c *Config) checkType(fault faultFunc) {
 	}
 }
 
-// versions returns Version.By if that function is made of selectors.
+// versions returns Version.By if it was made with identity.Stream.
 func (c *Config) versions() (*identity.Versions, bool) {
 	if c.Version == nil {
 		return nil, false

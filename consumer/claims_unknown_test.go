@@ -75,7 +75,7 @@ func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 }
 
 // losing is a store that loses the responses to a number of Reclaim calls. The field happens says whether the store
-// carries out these calls.
+// carries out the Reclaim calls with lost responses.
 type losing struct {
 	*watchedStore
 	lost    int

@@ -128,11 +128,12 @@ type Config struct {
 	// be rebuilt beside the active effects; see InGenerations. The store must implement admin.Generations.
 	// Generation cannot be used with TryMark and Accept.
 	Generation *Generation
-	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
+	// Retention is how long markers and ended messages are kept. With the zero value, markers and ended messages are
+	// kept forever.
 	Retention RetentionPolicy
 	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for the
 	// duration IdleExit. A failing source does not count as idle. A source that has not assigned a lane yet gets one
-	// minute. If the source has source.Info.Idle, Run calls that function before it ends; see Consumer.Unfinished. Run
+	// minute. If the source has source.Info.Idle, Run calls Info.Idle before the run ends; see Consumer.Unfinished. Run
 	// also ends while messages wait because a newer release wrote their markers, and while later messages of their
 	// lanes wait for these messages. Messages that wait for a newer release are not acked, Unfinished returns their
 	// lanes, and Run returns semel.ErrUnfinished.
@@ -142,9 +143,8 @@ type Config struct {
 	// runs. After a result of false, Run calls MayEnd again after IdleExit. After the first result of true,
 	// Run calls MayEnd once more. MayEnd must not block.
 	MayEnd func() bool
-	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s.
-	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in
-	// addition.
+	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s. Statements that
+	// handlers have queued are sent with the commit, and each statement may take Timeout in addition.
 	CommitTimeout time.Duration
 	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most 30 lines a
 	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next line

@@ -320,10 +320,10 @@ func (c *Consumer[Tx]) Load() measure.Load {
 	return measure.Load{}
 }
 
-// Alive reports whether the consumer works. A consumer is also alive while its store or its source is down,
-// while an operator has paused the consumer, and before and after its run. A consumer is not alive if the
-// handlers of all workers still run after their timeouts, or if the engine itself hangs; Alive then returns
-// that reason. A restart of the process fixes these two faults. A restart does not fix the other reasons of
+// Alive reports whether the consumer works. A consumer is also alive while its store or its source is down, while an
+// operator has paused the consumer, and before and after its run. A consumer is not alive if the handlers of all
+// workers still run after their timeouts, or if the engine itself hangs; Alive then returns that reason. A restart of
+// the process fixes handlers that do not return, and an engine that hangs. A restart does not fix the other reasons of
 // Ready. Alive may be called at any time and makes no request.
 func (c *Consumer[Tx]) Alive() (bool, string) {
 	if e := c.running(); e != nil {

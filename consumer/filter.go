@@ -22,9 +22,9 @@ func (o OnFiltered) String() string {
 type Filter struct {
 	// Types lists the types that the filter selects (see Config.Type). A message without a type is not selected.
 	Types []string
-	// Headers contains, for each name of a header, the allowed values. A message is selected if the header
-	// has one of these values, byte for byte. Names are compared without regard to case. If a header is
-	// repeated, one matching value is sufficient.
+	// Headers contains, for each name of a header, the allowed values. A message is selected if the header has one of
+	// the allowed values, byte for byte. Names are compared without regard to case. If a header is repeated, one
+	// matching value is sufficient.
 	Headers map[string][]string
 }
 

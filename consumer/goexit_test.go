@@ -62,7 +62,7 @@ func exitsAmong(n, size int) (all []*semel.Message) {
 }
 
 // exitsAside runs a consumer with messages from exitsAmong, of which every fourth makes a user-defined function call
-// runtime.Goexit. exitsAside checks how these messages end.
+// runtime.Goexit. exitsAside checks how the messages end.
 func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says string) {
 	const n = 16
 	store := memstore.New()

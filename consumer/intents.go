@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents are sent
-// after that transaction has committed. If the transaction rolls back, the intents do not exist. A sender is
-// a consumer whose name is Intent.To, with StrategyInbox and without a Source, usually created with
-// NewLeased. Intents is safe for concurrent use.
+// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents are sent after the
+// caller's transaction has committed. If the transaction rolls back, the intents do not exist. A sender is a consumer
+// whose name is Intent.To, with StrategyInbox and without a Source, usually created with NewLeased. Intents is safe for
+// concurrent use.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]

@@ -11,9 +11,9 @@ import (
 // neither of its two markers exists. So processes of the old and of the new version of a service can share a store: if
 // one version has applied a message, the other version does not apply the message again. If only the previous identity
 // of a message is marked, the message is a duplicate if the content is equal. If the content differs, the message is a
-// conflict with the reason "conflict with a former identity". So if several messages had the same previous identity,
-// none of them is lost. The row of a conflict with a former identity can be retried; the message is then marked only
-// under Config.Identity. A message in which no previous identity is found is marked only under Config.Identity.
+// conflict with the reason "conflict with a former identity". So if several messages had the same previous identity, no
+// message is lost. The row of a conflict with a former identity can be retried; the message is then marked only under
+// Config.Identity. A message in which no previous identity is found is marked only under Config.Identity.
 //
 // The store records how identities are determined. A start fails with semel.ErrIdentityChanged if the consumer
 // determines identities in another way and PreviousIdentity is not the recorded way. Keep PreviousIdentity until no

@@ -18,9 +18,9 @@ type Recorder struct {
 	// message takes about 260 bytes. In addition, the recording has up to four copies of the
 	// engine's state, with about 300 bytes for each message in memory.
 	Size int64
-	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can
-	// be found in a recording. If IDs is false, these values are left out, or hashed with a seed that the
-	// recording does not contain.
+	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be found in
+	// a recording. If IDs is false, identities and so on are left out, or hashed with a seed that the recording does
+	// not contain.
 	IDs bool
 	// Broken, if set, is called the first time that the engine detects a violation of its guarantees. The parameter law
 	// describes the violated guarantee. Broken may call Write. The engine waits until Broken returns.

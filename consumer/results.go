@@ -14,11 +14,11 @@ import (
 // Config.OnDuplicate and Consumer.Result return the stored result. Pass the ctx, tx and m that the handler got. If
 // KeepResult is called twice for a message, the second result replaces the first.
 //
-// KeepResult costs one statement. A Queue sends this statement together with its other statements. A result has at most
-// admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps results (admin.Results),
-// and StrategyMarker or StrategyInbox. With NewCalling, call KeepResult in apply. With NewLeased, KeepResult cannot be
-// used, because handlers of NewLeased have no transaction. An error means that no result is stored; the handler must
-// return that error.
+// KeepResult costs one statement. A Queue sends the statement of KeepResult together with its other statements. A
+// result has at most admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps results
+// (admin.Results), and StrategyMarker or StrategyInbox. With NewCalling, call KeepResult in apply. With NewLeased,
+// KeepResult cannot be used, because handlers of NewLeased have no transaction. An error of KeepResult means that no
+// result is stored; the handler must return the error.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
 	k := engine.ResultContextOf(ctx)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/identity"
 )
 
-// RetentionPolicy says how long markers and ended messages are kept; the zero value keeps them forever. Messages
-// that have not ended, and parked messages, are always kept.
+// RetentionPolicy says how long markers and ended messages are kept. With the zero value, markers and ended messages
+// are kept forever. Messages that have not ended, and parked messages, are always kept.
 //
 // If Keep is set, a run records its progress and removes old markers, a few at a time. Only one process at a time
 // removes markers. The retention is counted from the oldest message that is not acked. So while the consumer is down,

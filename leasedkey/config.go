@@ -29,7 +29,7 @@ type Config struct {
 	Timeout time.Duration
 	// Ask, if not nil, asks the other system whether an attempt with an unknown outcome had its effect. Do calls Ask
 	// after Window has passed, with a context that ends after Timeout. If the result is longer than keystore.MaxResult,
-	// the result is not stored, and that call of Do returns an error.
+	// the result is not stored, and Do returns an error.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// AllowVolatile is the reason why it is acceptable that the store loses keys and that calls are then made
 	// twice. If AllowVolatile is empty, New rejects a store that is volatile or whose durability is unknown.

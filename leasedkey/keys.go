@@ -37,8 +37,8 @@ type Request struct {
 	// Note, if not nil, is stored before the call. If the process of the request dies, another process that finishes
 	// the request reads Note. The store must implement admin.RequestStore.
 	Note []byte
-	// Seen, if not 0, is the value of admin.AbandonedKey.Started. If Seen is set, Do makes the call only if the key is
-	// unchanged since that value was read; see keystore.Claim.
+	// Seen, if not 0, is the value of admin.AbandonedKey.Started. If Seen is set, Do makes the call only if the number
+	// of claims of the key is still equal to Seen; see keystore.Claim.
 	Seen int
 }
 

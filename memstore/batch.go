@@ -83,7 +83,7 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, answers, nil
 }
 
-// lookAtRows looks for conflict rows, for those marks for which former needs this information.
+// lookAtRows looks for the conflict rows that former needs to know.
 func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]

@@ -22,7 +22,7 @@ type kept struct {
 // laneAge is the last report about a lane: the age of the lane, and the time of the report.
 type laneAge struct{ oldest, at time.Time }
 
-// The method is returns a time: all records of the lane from before that time are acked or dead-lettered.
+// The method is returns a time before which all records of the lane are acked or dead-lettered.
 func (l laneAge) is() time.Time {
 	if l.oldest.IsZero() {
 		return l.at
@@ -252,7 +252,7 @@ func (s *Store) mayGo(id identity, m marker, cutoff time.Time) bool {
 	return true
 }
 
-// remove removes a marker with its rows, and returns the number of these rows.
+// remove removes a marker with its rows, and returns the number of removed rows.
 func (s *Store) remove(id identity, dry bool) (rows int64) {
 	for _, r := range s.rows {
 		if r.key.identity == id {

@@ -86,7 +86,7 @@ func (s *Store) begin(b *batch, to *streams.Stream) {
 	}
 }
 
-// move sets the position of a stream at a commit. Rows that waited for that position are unblocked.
+// move sets the position of a stream at a commit. Rows that waited for the new position are unblocked.
 func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
 	to := s.streams[identity{scope, name}]
 	to.last, to.print = last, print

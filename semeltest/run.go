@@ -19,8 +19,8 @@ type Handler[Tx any] struct {
 	Store store.TxStore[Tx]
 	// Handle is the handler that the program passes to consumer.New.
 	Handle func(ctx context.Context, tx Tx, m *semel.Message) error
-	// Messages are two or more messages that the handler can process, in the order of their delivery. Run
-	// delivers copies of these messages.
+	// Messages are two or more messages that the handler can process, in the order of their delivery. Run delivers
+	// copies of Messages.
 	Messages []*semel.Message
 	// Effect returns the changes that the handler has made, as a text: rows of its tables, files, calls. Equal
 	// states must give equal texts, so sort the rows.
@@ -33,7 +33,7 @@ type Handler[Tx any] struct {
 	Provider *Provider
 	// Process is the database that the function Process returned. If Process is not empty, two subtests start the test
 	// again as a child process and kill that process with SIGKILL, before and after a COMMIT. The store must outlive
-	// its process: a SQLite file or PostgreSQL. On Windows these subtests are skipped.
+	// its process: a SQLite file or PostgreSQL. On Windows the subtests with child processes are skipped.
 	Process string
 }
 
@@ -76,7 +76,7 @@ func (h Handler[Tx]) inner() handlertest.Handler[Tx] {
 }
 
 // Message returns a message with the headers of a CloudEvent (ce-id, ce-source "semeltest"). The default of
-// Handler.Config, identity.CloudEvents, needs these headers.
+// Handler.Config, identity.CloudEvents, needs the headers ce-id and ce-source.
 func Message(id, body string) *semel.Message {
 	return &semel.Message{
 		Headers: semel.Headers{

@@ -45,7 +45,7 @@ type ClaimOptions struct {
 	// Token is the token of the new claims. Each call needs a new token. If the response of a call is lost,
 	// Leases.Held returns the rows that the call claimed.
 	Token Token
-	// Numbers limits the claim to these rows; empty means all rows.
+	// Numbers contains the numbers of the rows that may be claimed; empty means all rows.
 	Numbers []int64
 	// Most is the largest number of rows. Bytes is the largest total size of their bodies; zero means no
 	// limit. At least one row is claimed, whatever its size is.
@@ -53,8 +53,8 @@ type ClaimOptions struct {
 	Bytes int64
 	Lease time.Duration
 	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more than a
-	// second ahead. The parameter rows is the number of these rows, and by is how far the clock was ahead at most. The
-	// delay or lease of these rows starts again at the current time.
+	// second ahead. The parameter rows is the number of such rows, and by is how far the clock was ahead at most. The
+	// delay or lease of a row that was written ahead of the clock starts again at the current time.
 	Ahead func(rows int, by time.Duration)
 }
 

@@ -76,7 +76,7 @@ type Reaping struct {
 	// it removes.
 	Most int
 	// Rest is the shortest time between two complete passes. Rest is for a store whose passes read all markers: a call
-	// of Reap before that time does nothing. Other stores ignore Rest.
+	// of Reap before Rest has passed does nothing. Other stores ignore Rest.
 	Rest time.Duration
 	// After is Reaped.Next of the previous call in the pass; the zero value starts a new pass. If After.Done
 	// is true, only bodies are left.
@@ -112,7 +112,7 @@ type Reaped struct {
 
 // Add adds the result of call o to r, the sum of the earlier calls in the pass. The result over is true if the pass is
 // complete: all markers were examined, and the call removed fewer bodies than it may. A dry run counts the same bodies
-// in each call, so Add adds these bodies only once, and a dry run is complete when all markers were examined.
+// in each call, so Add adds the bodies only once, and a dry run is complete when all markers were examined.
 func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	r.Markers, r.Rows, r.Kept, r.Days = r.Markers+call.Markers, r.Rows+call.Rows, r.Kept+call.Kept, r.Days+call.Days
 	if !o.DryRun || o.After == (ReapMark{}) {
@@ -141,7 +141,7 @@ type Reaper interface {
 	// if all its records were acked, because the lane may have got new records since.
 	Progressed(ctx context.Context, consumer string, lanes []source.LaneAge) error
 	// ForgetLane removes a lane that will never be read again. A lane that is not removed would keep the cutoff from
-	// advancing forever. The error is semel.ErrState if the consumer has no such lane.
+	// advancing forever. If the consumer has no lane with the given name, the error is semel.ErrState.
 	ForgetLane(ctx context.Context, consumer, lane string, a Act) error
 	// Retentions returns the stored retention of a consumer. If consumer is "", Retentions returns the stored
 	// retentions of all consumers, sorted by name.

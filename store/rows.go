@@ -42,7 +42,7 @@ type StoredRow struct {
 	Place int64
 	// CallsStarted is the number of external calls that were started for the message. CallsFinished is the number of
 	// calls with a known outcome. CalledAt is the start of the first call by the store's clock, or the epoch if that
-	// time is unknown because the clock was ahead. For a row without calls, these fields are zero. See
+	// time is unknown because the clock was ahead. For a row without calls, the fields about calls are zero. See
 	// Leases.StartCalls.
 	CallsStarted, CallsFinished int
 	CalledAt                    time.Time

@@ -59,8 +59,8 @@ type TxStore[Tx any] interface {
 	Classify(err error) Class
 	// IsStoreFault is called for an error of ClassContended or ClassDown. IsStoreFault reports whether a message cannot
 	// have caused the error: another transaction has a lock or committed first, or the server lacks a resource that
-	// every transaction needs, such as disk space. If a message that is alone in its batch fails with one of these
-	// classes again and again, while other messages commit, the failures finally count as attempts of the message. A
+	// every transaction needs, such as disk space. If a message that is alone in its batch fails with ClassContended or
+	// ClassDown again and again, while other messages commit, the failures finally count as attempts of the message. A
 	// store fault never counts as an attempt, however long the fault lasts. If a store cannot distinguish store faults,
 	// IsStoreFault returns false.
 	IsStoreFault(err error) bool
@@ -100,8 +100,8 @@ type TxOptions struct {
 // Mark describes the marker that a batch writes for one identity.
 type Mark struct {
 	Scope int64
-	// Consumer and Source are the names that belong to Scope. A store that encrypts binds the message's stored
-	// data to these names; other stores ignore them.
+	// Consumer and Source are the names that belong to Scope. A store that encrypts binds the message's stored data to
+	// the names of consumer and source; other stores ignore the names.
 	Consumer, Source string
 	// ID has at most semel.MaxID bytes. If an id is too long for the index of a store, the store hashes the id.
 	ID          []byte
@@ -225,7 +225,7 @@ type TxStatus interface {
 	// TxAborted after each handler. So if a handler ignores an error, the error counts as an attempt of the message
 	// that caused it.
 	TxAborted() bool
-	// AbortCause returns the error that aborted the transaction. Classify classifies this error, so that contention and
+	// AbortCause returns the error that aborted the transaction. Classify classifies the error, so that contention and
 	// a lost connection do not count as an attempt of a message, even if the handler ignored them. If the handler
 	// committed or rolled back the transaction, AbortCause returns an error of ClassPermanent. A nil error means that
 	// the cause is unknown; the abort then counts as an attempt of the message.

@@ -346,8 +346,8 @@ func (h *fixture[Tx]) firstSeen() {
 	}
 	h.wantAt("trimmed", 0)
 	// The stream "parked" has begun, so version 3 does not change its position. The stream "copied" has not begun: it
-	// only has a marker that was written without a version. Duplicates of the message with that marker do not start the
-	// stream, but version 8 starts it.
+	// only has a marker that was written without a version. Duplicates of a message that was marked without a version
+	// do not start the stream, but version 8 starts it.
 	b, _ = h.begin(h.first("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)

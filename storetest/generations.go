@@ -184,7 +184,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
-// generationActs opens, switches and drops generations, and checks the audit records of these commands.
+// generationActs opens, switches and drops generations, and checks the audit records of the commands.
 func (s suite[Tx]) generationActs(t *T) {
 	h := s.generationed(t)
 	h.open()

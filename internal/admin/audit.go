@@ -10,8 +10,8 @@ import (
 // SealHash is the hash of a Seal: SHA-256, or HMAC-SHA-256 with a key.
 type SealHash [32]byte
 
-// Seal is one line of the audit chain. The line contains a copy of an audit record (store.Act), and a hash of that
-// record and of the previous line's hash. docs/operate/audit.md specifies the hash.
+// Seal is one line of the audit chain. A line contains a copy of an audit record (store.Act), and a hash of the record
+// and of the previous line's hash. docs/operate/audit.md specifies the hash.
 type Seal struct {
 	// Sequence is the position of the line in the audit chain: 1, 2 and so on, without gaps.
 	Sequence int64
@@ -92,8 +92,8 @@ type Auditor interface {
 	store.Inbox
 	// Seal adds some audit records to the chain, in its own transaction. If several processes call Seal, one process
 	// adds records and the calls of the other processes return at once. semel.ErrState means that the chain has keyed
-	// lines and no key was given, or that the chain cannot be continued (Sealing.Continue); in these cases Seal changes
-	// nothing.
+	// lines and no key was given, or that the chain cannot be continued (Sealing.Continue); if Seal returns
+	// semel.ErrState, nothing was changed.
 	Seal(ctx context.Context, o Sealing) (Sealed, error)
 	// SealHead returns a description of the chain's last line.
 	SealHead(ctx context.Context) (SealHead, error)

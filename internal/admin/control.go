@@ -30,7 +30,7 @@ type Order struct {
 
 // Controls is implemented by a store that keeps the operators' settings of each consumer. Processes read the settings
 // before they fetch, and then every few seconds. The transaction of each change also writes an audit record (store.Act)
-// without a row. The Why of that record starts with the consumer's name. If a method of Controls returns an error,
+// without a row. The Why of the audit record starts with the consumer's name. If a method of Controls returns an error,
 // nothing has changed, unless the response of a commit was lost.
 type Controls interface {
 	// Control returns the settings that operators have made for a consumer, or the zero value if there are none.

@@ -30,15 +30,15 @@ type StoredEdit struct {
 
 // Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row. When the
 // row is retried, the handler gets the new body. An edit does not change other fields of the row, such as the
-// fingerprint of the producer's message. So copies of that message are duplicates before and after the retry. A message
-// with the same identity and any other content is a conflict, even if its content is that of the edit.
+// fingerprint of the producer's message. So copies of the producer's message are duplicates before and after the retry.
+// A message with the same identity and any other content is a conflict, even if its content is that of the edit.
 type Editor interface {
 	store.Inbox
 	// Edit replaces the body of a row and saves the old body. In the same transaction, Edit writes an audit record
 	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another revision.
 	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
 	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
-	// one of these errors, nothing was changed.
+	// an error of these kinds, the row was not changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)

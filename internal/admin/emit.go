@@ -9,9 +9,9 @@ import (
 // message again. An output of a message is a row that was written with the message as its Mark.Cause.
 type Emitter interface {
 	// Emit makes the outputs of causes due again under their identities, each in its own transaction. When Emit
-	// returns, these transactions are committed. Emit returns the numbers of outputs. An output that an earlier Emit
-	// made due is not counted again. After an error some outputs are due, and Emit can be called again. If there are no
-	// causes, Emit only reports whether the store supports Emit.
+	// returns, the transactions of the outputs are committed. Emit returns the numbers of outputs. An output that an
+	// earlier Emit made due is not counted again. After an error some outputs are due, and Emit can be called again. If
+	// there are no causes, Emit only reports whether the store supports Emit.
 	//
 	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all its calls
 	// have a known outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and less

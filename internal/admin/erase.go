@@ -112,8 +112,8 @@ type Erased struct {
 // ErasureLeft is an identity of which nothing was erased.
 type ErasureLeft struct {
 	Key semel.Key
-	// Row is the number of the row that prevents the erasure, or 0 if it is unknown. State is the state of
-	// that row. The row may belong to an output of the message.
+	// Row is the number of the row that prevents the erasure, or 0 if it is unknown. State is the state of the row that
+	// prevents the erasure. The row may belong to an output of the message.
 	Row   int64
 	State store.RowState
 	Why   ErasureWhy

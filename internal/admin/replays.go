@@ -143,7 +143,7 @@ type Replays interface {
 	// cases as SaveReplay.
 	EndReplay(ctx context.Context, number int64, t store.Token, s ReplayState, p ReplayProgress, a store.Act) error
 	// StopReplay stops the replay. If no process runs the replay, the replay stops at once. If a process runs the
-	// replay, that process notices the stop with its next SaveReplay. ErrReplayEnded means that the replay has ended or
+	// replay, the process notices the stop with its next SaveReplay. ErrReplayEnded means that the replay has ended or
 	// is stopped.
 	StopReplay(ctx context.Context, number int64, a store.Act) (Replay, error)
 	// Replay returns a replay, or ErrNoReplay.

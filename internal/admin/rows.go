@@ -39,9 +39,9 @@ type Requeuer interface {
 	// Release ends the claims of rows in progress and makes the rows due. The process that had claimed a row
 	// can no longer end its claim.
 	Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
-	// Reopen sets discarded rows to StateParked, so that they can be retried. If the markers of the identities belong
-	// to these rows, Reopen sets the markers too. A row keeps its reason, or gets ReopenedReason if that reason is not
-	// a reason of parked rows. The row does not return to its queue (admin.Lines). semel.ErrConflict means that MayRun
+	// Reopen sets discarded rows to StateParked, so that they can be retried. If the marker of an identity belongs to
+	// the row, Reopen sets the marker too. A row keeps its reason, or gets ReopenedReason if that reason is not a
+	// reason of parked rows. The row does not return to its queue (admin.Lines). semel.ErrConflict means that MayRun
 	// rejects the row, or that the identity has no marker, so that its outcome is unknown.
 	Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// Suppress parks waiting rows that are not in progress with the reason "suppressed", and sets their markers to

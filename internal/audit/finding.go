@@ -22,10 +22,10 @@ const (
 	// CutOff means that lines are missing at the end of the audit chain.
 	CutOff Kind = "cut off"
 	// Late means that an audit record was added to the audit chain long after it was written, or is still missing
-	// there. A change of the record before that time cannot be detected.
+	// there. A change of an audit record before it was added to the chain cannot be detected.
 	Late Kind = "sealed late"
-	// Unkeyed means that lines without a key come before the first keyed line of the audit chain. Anybody who could
-	// write the tables at that time could have written lines without a key.
+	// Unkeyed means that lines without a key come before the first keyed line of the audit chain. Lines without a key
+	// may be forged: anybody who could write the tables could have written them.
 	Unkeyed Kind = "under no key"
 )
 

@@ -11,8 +11,8 @@ import (
 // Now is that record.
 type Line struct {
 	admin.Seal
-	// Compared reports that Now was read from the table of audit records. If Compared is set and Now is nil,
-	// the record is missing in that table.
+	// Compared reports that Now was read from the table of audit records. If Compared is set and Now is nil, the record
+	// is missing in the table of audit records.
 	Compared bool
 	Now      *store.Act
 }
@@ -56,7 +56,7 @@ type tip struct {
 }
 
 // mostOthers is the maximum number of lines with the same sequence that the verifier remembers until the next line
-// shows which of these lines is genuine.
+// shows which line is genuine.
 const mostOthers = 16
 
 // span is a range of sequences, including both ends.
@@ -70,7 +70,7 @@ type run struct{ from, to, by int64 }
 func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
 
 // Expect makes the verifier check that the audit chain contains the line p. Findings refer to p by name. The point p
-// was saved outside of the store, so late and unkeyed lines up to p are not reported: these lines existed already when
+// was saved outside of the store, so late and unkeyed lines up to p are not reported, because they existed already when
 // p was saved.
 func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
 

@@ -72,8 +72,8 @@ func Webhooks(file string) ([][]byte, error) {
 	return all, nil
 }
 
-// The parts of a generated body: the first part with an id and three values, and records like those of
-// webhooks.
+// The parts of a generated body: the first part with an id and three values, and records that are similar to the
+// records in webhooks.
 const (
 	top    = `{"id":"018f4e7a-0000-7000-8000-000000000001","action":"updated","total":1250.75,"sender":{"login":"zoe"}`
 	record = `{"url":"https://api.example.org/repos/shop/orders/issues/%d","node_id":"MDEwOlJlcG9zaXRvcnkx","number":%[1]d,"private":false,"created_at":"2026-01-07T09:31:07Z","homepage":null,"title":"an order of two parts"}`

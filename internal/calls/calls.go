@@ -99,8 +99,8 @@ const (
 type Claim struct {
 	outcome atomic.Uint32
 	done    bool
-	// unsure means that the outcome of an earlier call under this claim is unknown. The row counts that call
-	// and the next call as one call.
+	// unsure means that the outcome of an earlier call under this claim is unknown. The row counts the earlier call and
+	// the next call as one call.
 	unsure bool
 }
 
@@ -118,8 +118,8 @@ func (c *Claim) Starting() {
 }
 
 // Next returns the next step after the store has recorded the start of a call. The parameter ago is the time since the
-// request to the store. The parameter left is a cautious estimate of the remaining lease. Next needs these two times
-// because the process may have been suspended since the request.
+// request to the store. The parameter left is a cautious estimate of the remaining lease. Next needs the parameters ago
+// and left because the process may have been suspended since the request.
 func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step {
 	forgotten := r.Forgotten(s.Since + ago)
 	switch {

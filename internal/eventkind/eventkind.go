@@ -60,6 +60,7 @@ const (
 	// key store.
 	WithoutKey semel.EventKind = "applied without a key"
 	// NotReEmitted means that duplicates should have sent intents again (consumer.Config.ReEmitIntents), but the other
-	// system may have forgotten their keys. So the intents were not sent. Messages is the number of these intents.
+	// system may have forgotten their keys. So the intents were not sent. Messages is the number of intents that were
+	// not sent.
 	NotReEmitted semel.EventKind = "intents not sent again"
 )

@@ -23,7 +23,7 @@ const (
 	Calls        Group = "calls to a provider"
 )
 
-// Groups returns all groups in their order.
+// Groups returns all groups, in the order of the report.
 func Groups() []Group {
 	return []Group{First, Redelivery, Duplicates, BeforeCommit, AfterCommit, Poison, DeadLetters, Versions, Retention, Calls}
 }

@@ -44,7 +44,7 @@ type Settlement struct {
 }
 
 // Behind is a lane that still has messages when the run ends: messages that a newer release marked, and messages that
-// wait for these messages.
+// wait for a marked message.
 type Behind struct {
 	Lane     source.Lane
 	Messages int
@@ -182,7 +182,7 @@ const (
 	// ReportNewerEnds means that an Item with an earlier ReportNewer no longer waits, or was dropped.
 	ReportNewerEnds
 	// ReportFull means that nothing is fetched, because the memory is filled by N messages that wait for a newer
-	// release, which has marked them or earlier messages.
+	// release, which has marked these or earlier messages.
 	ReportFull
 	// ReportFullEnds means that there is free memory again.
 	ReportFullEnds

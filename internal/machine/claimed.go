@@ -78,8 +78,8 @@ func (m *Machine) due(at Time) {
 	}
 }
 
-// mostMoments is the maximum number of remembered times at which rows are due. Rows that are due after these times are
-// found by the regular claims.
+// mostMoments is the maximum number of remembered times at which rows are due. Rows that are due after all remembered
+// times are found by the regular claims.
 const mostMoments = 64
 
 // remember inserts at into the sorted list moments.

@@ -55,8 +55,8 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// sharesFormer reports whether another item in memory has the item's previous identity. If no other item has it, the
-// item reserves the previous identity, so that two markers of that identity are never written at the same time.
+// sharesFormer reports whether another item in memory has the item's previous identity. If no other item has the
+// previous identity, the item reserves it, so that two markers of the same identity are never written at the same time.
 func (m *Machine) sharesFormer(it *Item) bool {
 	if it.Former == nil || !m.tracked(it) {
 		return false
@@ -88,8 +88,8 @@ func (m *Machine) leave(it *Item) {
 // uncarry makes an item give up its identity, so that a waiting copy becomes the first copy.
 func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 
-// unload makes an item give up its identity and returns its waiting copies. The caller must move these copies
-// at once.
+// unload makes an item give up its identity and returns its waiting copies. The caller must move the returned copies at
+// once.
 func (m *Machine) unload(it *Item) []*Item {
 	m.touched += len(it.riders.all())
 	if m.carriers[it.key()] == it {
@@ -102,8 +102,8 @@ func (m *Machine) unload(it *Item) []*Item {
 }
 
 // promote turns a waiting copy into the first copy (carrier): the earliest waiting copy that may still run. The arrival
-// number of the copy does not change. If messages waited because of a previous identity, several of these messages may
-// become first copies.
+// number of the copy does not change. If messages waited because of a previous identity, several messages may become
+// first copies.
 func (m *Machine) promote(riders []*Item) {
 	for i := 0; i < len(riders); i++ {
 		m.touched++
@@ -123,8 +123,8 @@ func (m *Machine) ride(it, carrier *Item) {
 	m.move(it, placement{state: riding, carrier: carrier})
 }
 
-// shed drops the waiting copies in lanes that are being revoked. The first copy, for which these copies wait, does not
-// end yet, and a revoked lane must not wait for it.
+// shed drops the waiting copies in lanes that are being revoked. The first copy, for which the dropped copies have
+// waited, does not end yet, and a revoked lane must not wait for the first copy.
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
 	var left []*Item // the waiting copies of the dropped copies

@@ -22,7 +22,7 @@ type flightState struct {
 	// The failure of the batch's handlers, if any. If a message caused the failure, the field failure is set. If no
 	// message caused the failure, the field why is set.
 
-	// failure is the failure of a message. The batch is split at that message; see rollback.go.
+	// failure is the failure of a message. The batch is split at the failed message; see rollback.go.
 	failure *Failure
 	// The field why is Contended or Down: all entries run again, and the failure does not count as an attempt. The
 	// field cause is the error, and outside is Failure.Outside.

@@ -30,9 +30,8 @@ func (m *Machine) rests() bool {
 	return !m.flying() && (m.live.count == 0 || m.onlyAwaits())
 }
 
-// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait for one
-// of these messages: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in
-// progress.
+// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait for a
+// marked message: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in progress.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
 	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
@@ -86,7 +85,7 @@ func (m *Machine) behind() []Behind {
 
 // endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the consumer does not
 // end, because the source may have more messages. Without IdleExit, the run ends after the last Fetch of a source that
-// has an end. A run without IdleExit does not end while messages wait because a newer release marked them.
+// has an end. A run without IdleExit does not end while messages wait for a newer release, which has marked them.
 func (m *Machine) endsIdle() bool {
 	ends := m.config.IdleExit > 0 || (m.config.Ends || m.fetch.over) && m.onlyAwaits()
 	return ends && m.fetch.failures == 0

@@ -18,8 +18,8 @@ type progress struct {
 	alone bool
 	// newer means that ReportNewer was made for the item.
 	newer bool
-	// unknown means that the outcome of the item's last commit is unknown. If the store then finds a marker, the marker
-	// counts as written by that commit.
+	// unknown means that the outcome of the item's last commit is unknown. If the store later finds a marker, the
+	// marker counts as written by the commit with the unknown outcome.
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool

@@ -2,9 +2,9 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// downState is the state while the store is down (law 13). During that time, one batch at a time tests whether the
-// store works again. While the store is down, no other batch begins, and no message is fetched that would have to wait.
-// When the store counts as working again depends on how it failed:
+// downState is the state while the store is down (law 13). While the store is down, one batch at a time tests whether
+// the store works again. No other batch begins, and no message is fetched that would have to wait. When the store
+// counts as working again depends on how it failed:
 //
 //   - If the store could not open a transaction, it works again when the test batch has opened its transaction.
 //     The other batches do not wait for the handler of the test batch, which may take long.

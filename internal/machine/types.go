@@ -31,7 +31,7 @@ type Item struct {
 	Before int32
 	// Former, if not nil, is the item's previous identity, under which the item is marked too.
 	Former *Name
-	// Route is a hash of the key or of the identity. Route selects the worker if the order of lanes does not.
+	// Route is a hash of the key or of the identity. Route selects the worker of the item, unless lanes are ordered.
 	Route uint64
 	// Size is the memory that the delivery uses, in bytes.
 	Size int32
@@ -40,8 +40,8 @@ type Item struct {
 	// Refused, if not nil, is the reason why the item never runs. An item with Refused is written in a batch of its
 	// own, with a surrogate as its identity, and ends as Config.OnBadIdentity says.
 	Refused *Refusal
-	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other run of its message
-	// exists. Further deliveries of the message are copies, which the store recognises by the marker.
+	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other process runs the
+	// handler for the message. Further deliveries of the message are copies, which the store recognises by the marker.
 	Claim *Claim
 	// Version, if not nil, is the item's position in a stream of Source. The store knows whether this version
 	// is the next.
@@ -201,8 +201,7 @@ type (
 		// Stepped contains those done entries with a claim that have a further step.
 		Stepped []int
 		Failed  bool
-		// Whole means that one handler ran for all messages in Fresh and failed. Any of these messages may be the
-		// cause.
+		// Whole means that one handler ran for all messages in Fresh and failed. Any message in Fresh may be the cause.
 		Whole bool
 		Failure
 	}

@@ -14,7 +14,7 @@ import (
 
 // Room contains the parser, hash and buffers with which one goroutine reads deliveries. A Room remembers the last
 // parsed text, and the value in that text that became the message body. Text and body are recognised by their address
-// in memory, so that Body returns that value without parsing again. The zero value is ready to use. Results are valid
+// in memory, so that Body returns the value without parsing again. The zero value is ready to use. Results are valid
 // until the room parses another text.
 type Room struct {
 	parser   strictjson.Parser

@@ -15,7 +15,7 @@ import (
 
 // Result is the result of a replay.
 type Result struct {
-	// Steps is the number of replayed steps. Bytes is the size of their actions.
+	// Steps is the number of replayed steps. Bytes is the size of the actions of the replayed steps.
 	Steps int
 	Bytes int64
 	// Differs is the first step whose actions differ from the recorded actions, or nil if no step differs.

@@ -155,7 +155,7 @@ func (p *process) keepLeases() {
 }
 
 // renew extends the leases of the claims in a batch that took long and may run again. The result is the time until
-// which these claims may wait.
+// which the claims may wait.
 func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {

@@ -87,8 +87,8 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
 }
 
-// asElsewhere returns the outcome with which another process can mark a version. The result is false if that
-// process must wait for another transaction.
+// asElsewhere returns the outcome with which another process can mark a version. If the other process must wait for a
+// transaction, the bool is false.
 func (w *world) asElsewhere(m *model.Message, as machine.As) (machine.As, bool) {
 	if m.Version == 0 || as != machine.AsApplied && as != machine.AsDiscarded {
 		return as, true
@@ -258,8 +258,8 @@ func (w *world) formerlyFree(m *model.Message) bool {
 	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, formerPrint(m)).Kind == store.Fresh
 }
 
-// outcomeOf returns the outcome of a message's marker; 0 if there is no marker. If only the previous identity
-// has a marker, the result is the outcome for the content of that marker.
+// outcomeOf returns the outcome of a message's marker; 0 if there is no marker. If only the previous identity has a
+// marker, the result is the outcome for the content that was marked.
 func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	own, there := w.store.Markers[m.ID]
 	if there || m.Former == "" {

@@ -78,8 +78,8 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	}
 }
 
-// countedOnRow checks that a duplicate of a message with a row is counted on that row (case 8). After a commit with an
-// unknown outcome, the machine cannot know whether the duplicate is counted on the row.
+// countedOnRow checks that a duplicate of a message is counted on the row of the message, if it has a row (case 8).
+// After a commit with an unknown outcome, the machine cannot know whether the duplicate is counted on the row.
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.Marked(handOf(s.Item).delivery.Message)

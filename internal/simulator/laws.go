@@ -304,7 +304,7 @@ func (c *checker) heldForNewer(a machine.Report) {
 
 // The method behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
 // whose marker a newer release wrote, their copies, and later messages of their lanes. The action Done must contain the
-// lanes of these messages.
+// lanes of all messages that are left.
 func (c *checker) behind(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}

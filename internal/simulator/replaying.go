@@ -105,7 +105,7 @@ func (w *world) takers(l *model.Lane) []*process {
 }
 
 // storePositions stores, after a short time, the positions up to which the lanes of a replay are acked. The next
-// process of the replay continues at these positions.
+// process of the replay continues at the stored positions.
 func (p *process) storePositions() {
 	if !p.reads() {
 		return

@@ -175,7 +175,7 @@ func (w *world) wrapUp() {
 }
 
 // tellSource acks, nacks or dead-letters deliveries in the source. The result contains the deliveries that the source
-// reports as failed; some of them were acked nevertheless.
+// reports as failed; some of these deliveries were acked nevertheless.
 func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
 	failing := w.hurt(plan.TroubleSettle)

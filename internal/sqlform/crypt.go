@@ -26,7 +26,8 @@ type Crypt struct {
 }
 
 // NewCrypt returns a Crypt. If encryption is already required (since is in the past), the Crypt writes keyed sums.
-// Earlier releases cannot compare keyed sums, so all processes of earlier releases must have ended before that time.
+// Earlier releases cannot compare keyed sums, so all processes of earlier releases must have ended before the time
+// since.
 func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 	c := Crypt{Cipher: cipher, Since: since}
 	c.Keyed = c.required()

@@ -31,7 +31,7 @@ type Moving struct {
 	// into which the consumer's processes write markers until the move ends. DaysFrom returns the days for which daily
 	// partitions must be created.
 	NewMoving, StandIn, DaysFrom string
-	// Running returns the open transactions, and Ended reports whether these transactions have ended. ScopesOf returns
+	// Running returns the open transactions, and Ended reports whether given transactions have ended. ScopesOf returns
 	// the numbers of the consumer's sources. Copy copies some markers of a source.
 	Running, Ended, ScopesOf, Copy string
 	// ByTime creates an index by time for the move. NoMoreByTime drops the index, even if the index is
@@ -43,7 +43,7 @@ type Moving struct {
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
 	// Fence prevents that new markers of the consumer are written to the table that all consumers share, and Fenced
 	// reports whether Fence is in effect. Left reports whether markers remain in the shared table. Clear removes some
-	// of these markers. Cleared records that all are removed.
+	// markers from the shared table. Cleared records that all are removed.
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 

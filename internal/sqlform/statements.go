@@ -32,7 +32,7 @@ type Statements struct {
 	// Upkeep counts the records of a consumer that need attention. Denied reads rows that contradict their markers or
 	// streams. Causes reads the causes of intents. Scopes reads the numbers of a consumer's sources.
 	Upkeep, Denied, Causes, Scopes string
-	// Control reads the operators' settings of a consumer. SetPause and SetLimit change these settings.
+	// Control reads the operators' settings of a consumer. SetPause and SetLimit change the operators' settings.
 	// Consumers reads the names of all consumers.
 	Control, SetPause, SetLimit, Consumers string
 	// Statements about the schema, and the user's own statements.
@@ -77,7 +77,7 @@ type Statements struct {
 	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of the rows.
 	// NewMarkersWait inserts markers with the outcome Waiting for conflicts with a previous identity.
 	RequeueRows, MarkersWait, NewMarkersWait string
-	// Caused reads the rows that messages have caused. EmitRow makes one of these rows due again.
+	// Caused reads the rows that messages have caused. EmitRow makes a caused row due again.
 	Caused, EmitRow string
 	// KeepResult writes the result of a message. Results reads the results of several messages.
 	KeepResult, Results string
@@ -115,8 +115,8 @@ type Statements struct {
 	// NewReplay begins a replay. OpenReplay finds another replay that has not ended. LockReplay locks a
 	// replay and returns the time. SetReplay changes a replay. Replays reads several replays.
 	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
-	// SampleRows, SampleReaping and SampleReplays are for monitoring. For each consumer, these statements read the rows
-	// by state, the progress of the removal of markers, and open replays.
+	// SampleRows, SampleReaping and SampleReplays are for monitoring. For each consumer, they read the rows by state,
+	// the progress of the removal of markers, and open replays.
 	SampleRows, SampleReaping, SampleReplays string
 }
 
@@ -165,7 +165,7 @@ type Postgres struct {
 	KnowStreams, TakeStreams, MoveStreams, SkipStream, StreamFreed, RowFreed, BeginStreams string
 	// A line is the queue of a key or lane in the inbox. BusyLines reads the lines in which rows wait. KnowLines
 	// assigns positions in lines and locks the lines. EnterLines writes the positions of rows. LeaveLines locks the
-	// lines from which rows were removed. AdvanceLines unblocks the next rows of these lines.
+	// lines from which rows were removed. AdvanceLines unblocks the next rows of the locked lines.
 	BusyLines, KnowLines, EnterLines, LeaveLines, AdvanceLines string
 	// LockLines locks the lines (queues of keys or lanes) of a consumer, before DropLines.
 	LockLines string
@@ -234,9 +234,9 @@ type SQLite struct {
 	// overwriting on and off. Checkpoint moves the write-ahead log into the database file and empties the
 	// log.
 	SecureDelete, Overwrite, NoOverwrite, Checkpoint string
-	// Advanced reads the progress of Advance. NextDue reads the next source with markers that are due for
-	// removal. Part reads some of these markers. RemoveRows, RemoveMarker and RemoveResult remove one marker
-	// and its data.
+	// Advanced reads the progress of Advance. NextDue reads the next source with markers that are due for removal. Part
+	// reads some of the markers of the source. RemoveRows, RemoveMarker and RemoveResult remove one marker and its
+	// data.
 	Advanced, NextDue, Part, RemoveRows, RemoveMarker, RemoveResult string
 	// ForgetEditBodies removes the bodies of edits whose row has no body any more. ForgetEdits removes the
 	// edits of rows that do not exist.

@@ -134,8 +134,8 @@ func (s *Stream) beginAt(n int64) {
 }
 
 // startUnjudged starts the streams of fresh messages whose versions Judge does not check (see begins). A stream starts
-// at the smallest of these versions in the batch. If a stream started at a later version, that version could be applied
-// before an earlier version that waits in the inbox.
+// at the smallest of its unchecked versions in the batch. If a stream started at a later version, that version could be
+// applied before an earlier version that waits in the inbox.
 func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {

@@ -58,8 +58,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Problem) }
 
-// node is a value or a member name. The children of a node follow it in the list. The first byte of a node's
-// span determines the kind of the node.
+// node is a value or a member name. The children of a node follow the node in the list. The first byte of a node's span
+// determines the kind of the node.
 type node struct {
 	// start and end are the node's span in the source, quotes included.
 	start, end uint32

@@ -40,8 +40,8 @@ type finder struct {
 	sought uint64
 }
 
-// The method value follows the pointers of set from the JSON value at i. The first tokens of these pointers, as many as
-// depth says, lead to that value. If some pointers are not found yet, value returns the end of the value.
+// The method value follows the pointers of set from the JSON value at i. The first tokens of the pointers, as many as
+// depth says, lead to the value at i. If some pointers are not found yet, value returns the end of the value.
 func (f *finder) value(i int, set uint64, depth int) (end int) {
 	here := f.ending(set, depth)
 	switch deeper := set &^ here; {

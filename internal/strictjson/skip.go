@@ -46,7 +46,7 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above that byte may be marked
+// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above the lowest such byte may be marked
 // wrongly.
 func stringEnds(word uint64) uint64 {
 	quotes, backslashes := word^'"'*ones, word^'\\'*ones

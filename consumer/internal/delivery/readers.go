@@ -100,8 +100,8 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads the deliveries that are unread because a function of the user ended the goroutine that read
-// them (runtime.Goexit). The message for which that function was called counts as read.
+// finish reads the deliveries that are unread because a function of the user ended the goroutine that read them
+// (runtime.Goexit). The message for which the user's function was called counts as read.
 func (f *fetched) finish(r reader) {
 	defer r.room.Forget()
 	for i := range f.items {

@@ -187,8 +187,8 @@ const markLock = 50 * time.Millisecond
 // effectLock the batch fails as contended and runs again.
 const effectLock = time.Second
 
-// idleGrace is added to the handler's timeout. If a transaction has no statement for that time, the server ends the
-// transaction, so that a frozen process does not block the process that replaces it.
+// idleGrace is added to the handler's timeout. If a transaction has no statement for the timeout plus idleGrace, the
+// server ends the transaction, so that a frozen process does not block the process that replaces it.
 const idleGrace = 10 * time.Second
 
 // txOptions returns the settings of a batch's transaction. EffectLock is shorter than the handler's timeout,

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// haltError is the error of a run that a message stopped; the error names that message.
+// haltError is the error of a run that a message stopped; the error contains the name of the message.
 type haltError struct {
 	key    semel.Key
 	reason semel.Reason

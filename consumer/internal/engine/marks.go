@@ -16,7 +16,7 @@ import (
 type Lines struct {
 	// Consumer is the name of the consumer.
 	Consumer string
-	// ByKey means that messages of a key keep their order. ByLane means that messages of a lane keep their
+	// ByKey means that messages of a key are processed in order. ByLane means that messages of a lane are processed in
 	// order.
 	ByKey, ByLane bool
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// leaveWithin is the maximum time that a run takes to end after the drain. All parts of the run share these 5 s. The
-// run does not wait longer for functions that ignore their context. The documentation states the value.
+// leaveWithin is the maximum time that a run takes to end after the drain. All parts of the run share the time
+// leaveWithin. The run does not wait longer for functions that ignore their context. The documentation states the
+// value.
 const leaveWithin = 5 * time.Second
 
 // cutRest is the last part of leaveWithin, after connections were closed.

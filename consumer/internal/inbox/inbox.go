@@ -49,7 +49,7 @@ type Options struct {
 	// Notify passes events to the observers.
 	Notify  func(semel.Event)
 	Control *control.Control
-	// Sweep maintains the queues of the inbox (by key or by lane). Sweep is nil if the store has no such queues.
+	// Sweep maintains the queues of the inbox (by key or by lane). If the store has no queues, Sweep is nil.
 	Sweep *upkeep.LaneSweep
 	// Only contains the numbers of the rows that may be claimed. If Only is empty, all rows may be claimed.
 	Only []int64

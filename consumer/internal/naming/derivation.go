@@ -23,8 +23,8 @@ import (
 type Names struct {
 	guard.Guard
 	Store namedStore
-	// Kept stores derivations (the rules that form identities) and owners. If the store keeps no such records, Kept is
-	// nil and nothing is checked.
+	// Kept stores derivations (the rules that form identities) and owners. If the store does not implement
+	// admin.Derivations, Kept is nil and identities and owners are not checked.
 	Kept admin.Derivations
 	// Marked means that messages are marked under their identities. Versions means that messages have
 	// versions.

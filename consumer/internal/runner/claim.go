@@ -17,8 +17,8 @@ type claims[Tx any] struct {
 	config *Options
 	store  store.TxStore[Tx]
 	leases store.Leases
-	// starts and ends combine the requests of several workers in one transaction. The result of ends says whether the
-	// claim was still valid.
+	// The fields starts and ends combine the requests of several workers in one transaction. The result of ends says
+	// whether the claim was still valid.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
 }

@@ -29,7 +29,7 @@ type FailOpenPath struct {
 
 	mutex sync.Mutex
 	// The field since is the time when the store stopped responding, or zero while the store responds. The field before
-	// is the value of applied at that time. The mutex guards since and before.
+	// is the value of applied at the time since. The mutex guards since and before.
 	since  time.Time
 	before int64
 	// The field next is the time of the next request to the store. The field why is the last error of the store. The

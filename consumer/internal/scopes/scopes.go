@@ -1,5 +1,5 @@
-// Package scopes caches the numbers that a store gives to the sources of a consumer. Markers contain these
-// numbers, which the store calls scopes.
+// Package scopes caches the numbers that a store gives to the sources of a consumer. Markers contain the numbers of
+// sources, which the store calls scopes.
 package scopes
 
 import (

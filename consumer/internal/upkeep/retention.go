@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Retention is the policy how long a consumer's markers and rows are kept. The zero value keeps them forever.
+// Retention is the policy how long a consumer's markers and rows are kept. With the zero value, markers and rows are
+// kept forever.
 type Retention struct {
 	guard.Guard
 	// Keep is how long markers are kept; 0 means forever. Bodies is how long bodies are kept; 0 means as long as their

@@ -4,6 +4,6 @@
 // unlikely that the two packages have the same mistake. If a rule of the product is shared code (internal/calls,
 // internal/admin, internal/sqlform), the model uses that code, so that the simulator tests it.
 //
-// Some fields are "for the checker". A real store has no fields for the checker: in these fields, the simulator counts
-// events that a real store does not record.
+// Some fields are "for the checker". A real store has no fields for the checker: the simulator uses such fields to
+// count events that a real store does not record.
 package model

@@ -24,8 +24,8 @@ type Row struct {
 	// the time from which a waiting row may be claimed.
 	Token      uint64
 	Until, Due time.Duration
-	// The field dated is the time of the last write by the store's clock. Waiting is the planned delay from that time
-	// on (for the checker).
+	// The field dated is the time of the last write by the store's clock. Waiting is the planned delay since the last
+	// write (for the checker).
 	dated, Waiting time.Duration
 	// Changed is the time when the row ended.
 	Changed time.Duration

@@ -77,7 +77,7 @@ type Store struct {
 	Inbox   []*Row         // rows in the order in which they were written
 	Lost    map[RowKey]int // copies that may have been counted by commits with an unknown outcome
 	// Parted has, by identity, the number of deliveries that a process had and could not ack. Commits may have counted
-	// these deliveries before they were delivered again.
+	// such deliveries before they were delivered again.
 	Parted map[string]int
 	// Effects has the number of effects by identity, so that the checker finds an effect that happened twice.
 	Effects map[string]int

@@ -106,7 +106,7 @@ func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	return t.bySeed(ctx, f, number, program, seeds)
 }
 
-// bySeed runs seeds until one of them breaks the fault's law. A seed that also breaks a law without the fault proves
+// bySeed runs seeds until a seed breaks the fault's law. A seed that also breaks a law without the fault proves
 // nothing.
 func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
 	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
