@@ -17,7 +17,8 @@ func (d Decision) String() string {
 }
 
 // A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for its
-// message; other messages of the batch are not affected. After any other error, the message is retried.
+// message; other messages of the batch are not affected. After an error that these functions did not return, the
+// message is retried.
 
 // Decision is what a handler decides about its message. The errors that Retry, Permanent, Park, Discard and similar
 // functions return contain a Decision.
@@ -38,7 +39,7 @@ const (
 	DecideDuplicate
 	// DecidePreconditionFailed means that a guarded statement changed no row.
 	DecidePreconditionFailed
-	// DecideUnknown means that the outcome of a call is unknown. The handler runs again later.
+	// DecideUnknown means that the outcome of a call is unknown, and that the handler runs again later.
 	DecideUnknown
 )
 
@@ -110,8 +111,8 @@ func Discard(reason string) error {
 	return &HandlerError{Decision: DecideDiscard, Reason: Reason(reason)}
 }
 
-// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert.
-// The message is acked as a duplicate.
+// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert. Semel
+// then acks the message as a duplicate.
 func Duplicate(err error) error {
 	if err == nil {
 		return nil
@@ -125,9 +126,9 @@ func PreconditionFailed(what string) error {
 	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
-// OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler
-// returns. If err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow
-// returns PreconditionFailed. Otherwise OneRow returns nil. For pgx use pgxstore.OneRow.
+// OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler returns. If
+// err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow returns
+// PreconditionFailed. Otherwise OneRow returns nil. With pgx, use pgxstore.OneRow in place of semel.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

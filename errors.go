@@ -18,8 +18,8 @@ var (
 	// ErrUnfinished means that the run ended because it was idle, but some lanes have messages that are not acked.
 	// Either the source could not read the messages, or a newer release has written their markers.
 	ErrUnfinished = errors.New("semel: ended idle, and lanes stand still")
-	// ErrOld means that the message is older than the retention and has no marker, so that it may have been
-	// applied before. The caller must roll back its transaction.
+	// ErrOld means that the message is older than the retention and has no marker, so that it may have been applied
+	// before. After ErrOld, the caller must roll back its transaction.
 	ErrOld = errors.New("semel: it is older than what is kept, and may have taken effect before; roll back, and set it aside")
 	// ErrBehind means that the store lacks messages that the broker counts as acked, because the store was restored
 	// from a backup or failed over to a server that lacks its last commits. The effects of messages are missing in the

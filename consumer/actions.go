@@ -26,7 +26,7 @@ const (
 	// store with an inbox (store.Inbox). If the store has no inbox, New rejects ActionPark, and a message
 	// that a handler parks ends as RetryPolicy.OnExhausted says.
 	ActionPark Action = iota
-	// ActionHalt stops the consumer. The message is not acked.
+	// ActionHalt stops the consumer, without an ack of the message.
 	ActionHalt
 	// ActionDiscard ends the message without an effect. ActionDiscard is allowed only if a person or the
 	// policy gives a reason.
@@ -50,8 +50,8 @@ const (
 	// StrategyNatural: the effect is idempotent by nature, so late duplicates do no harm. No marker is
 	// written. Config.NaturalReason explains why late duplicates do no harm.
 	StrategyNatural
-	// StrategyBusinessKey: a unique constraint on the handler's data rejects duplicates. The handler then
-	// returns semel.Duplicate. No marker is written.
+	// StrategyBusinessKey: a unique constraint on the handler's data rejects duplicates. If the constraint rejects an
+	// insert, the handler returns semel.Duplicate. No marker is written.
 	StrategyBusinessKey
 	// StrategyInbox: the message is stored in the inbox together with its marker. Config.AckOnReceipt says
 	// whether the handler runs in the same transaction or later.

@@ -38,7 +38,7 @@ type Config struct {
 	// different values), the message ends as semel.ReasonMalformed. Type does not affect Identity and
 	// Fingerprint.
 	Type string
-	// Filter selects the messages of this consumer. The zero value selects all messages.
+	// Filter selects the messages that are for the consumer. The zero Filter selects all messages.
 	Filter Filter
 	// OnFiltered says how messages end that Filter excludes: OnFilteredSkip, OnFilteredPark or
 	// OnFilteredDeadLetter.
@@ -83,8 +83,8 @@ type Config struct {
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
-	// OnParked says what happens to later messages of a key or partition while an earlier message of that key
-	// or partition waits or is parked in the inbox. The default depends on the store.
+	// OnParked says what happens to later messages of a key or partition while an earlier message of that key or
+	// partition waits or is parked in the inbox. The default of OnParked depends on the store.
 	OnParked OnParked
 	// Workers is the number of batches that run in parallel, 1 to 1,024; default 8.
 	Workers int
@@ -147,7 +147,7 @@ type Config struct {
 	// handlers have queued are sent with the commit, and each statement may take Timeout in addition.
 	CommitTimeout time.Duration
 	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most 30 lines a
-	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next line
+	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next logged line
 	// contains the number of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
 	// AuditKey is the key for the hashes in the chain of audit records of operators' changes (admin.Auditor). AuditKey
@@ -218,10 +218,10 @@ type RetryPolicy struct {
 	DisableBreaker bool
 }
 
-// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries.
-// The budget is PerSecond retries a second, plus Percent of the number of first attempts. Unused budget is
-// saved, up to one minute of PerSecond. A retry above the budget is delayed; the delay does not count as a
-// failure. Each process has its own budget.
+// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries. The
+// budget is PerSecond retries a second, plus Percent of the number of first attempts. Unused budget is saved, up to one
+// minute of PerSecond. A retry above the budget is delayed; the delay does not count as a failure. Each process has its
+// own retry budget.
 type RetryBudget struct {
 	// PerSecond is the number of retries a second, 1 to 1,000,000; default 10.
 	PerSecond int

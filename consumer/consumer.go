@@ -134,7 +134,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.En
 	return c.take(src, info)
 }
 
-// take creates the engine. The second call of take for a consumer returns an error. The caller holds the mutex.
+// take creates the engine. The second call of take for a consumer returns an error. The caller has locked the mutex.
 func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
@@ -294,7 +294,7 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.E
 }
 
 // inbox returns a new inbox for a run. The result is nil for Process, and if the store has no inbox. A
-// consumer without markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
+// consumer without markers also has an inbox, for parked rows that are retried. The caller has locked the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)

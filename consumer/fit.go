@@ -144,7 +144,7 @@ func claimsRows(st any) bool {
 }
 
 // fitsParking returns an error if the store has no inbox and fields of the policy need an inbox. The error lists the
-// fields.
+// fields that need an inbox.
 func (c *settings) fitsParking(any) error {
 	changes := c.withoutParking()
 	if c.rows || len(changes) == 0 {

@@ -56,9 +56,9 @@ func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 	return &other
 }
 
-// Write writes intents in tx, which is a handler's transaction or a transaction that the caller has opened. The owner
-// of tx commits tx. The parameter cause is the message that the handler got. Outside a handler, the parameter cause is
-// nil and each intent needs an ID.
+// Write writes intents in tx, which is a handler's transaction or a transaction that the caller has opened. The program
+// that has opened tx commits tx. The parameter cause is the message that the handler got. Outside a handler, the
+// parameter cause is nil and each intent needs an ID.
 //
 // An intent that already exists with the same content is left unchanged, because an earlier run of the handler or the
 // handling of a duplicate has written it. After an error tx must be rolled back, as after an error of a handler.

@@ -57,7 +57,7 @@ func (s *belfry) Notify(context.Context, string) error {
 	return nil
 }
 
-// fall makes listening for notifications fail with the error why. If why is nil, listening works again.
+// fall makes listening for notifications fail with the error why. If the error why is nil, listening works again.
 func (s *belfry) fall(why error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -23,7 +23,7 @@ type Disposition struct {
 	// (reasonname.Busy).
 	Ending source.End
 	// Reason is the reason why the message was parked, dead-lettered, discarded or skipped. With semel.Nack, Reason is
-	// why the message was not processed. In all other cases Reason is empty.
+	// why the message was not processed. For all other results, Reason is empty.
 	Reason semel.Reason
 	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this delivery was an
 	// attempt. If Charged is false, the message was not attempted. Possible causes: the store is down, another process

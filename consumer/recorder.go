@@ -14,9 +14,9 @@ import (
 // content of messages, and no texts of errors. Write may be called at any time, from any goroutine. The
 // fields must not change after the first run begins.
 type Recorder struct {
-	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. A
-	// message takes about 260 bytes. In addition, the recording has up to four copies of the
-	// engine's state, with about 300 bytes for each message in memory.
+	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. In a recording, a message
+	// takes about 260 bytes. In addition, the recording has up to four copies of the engine's state, with about 300
+	// bytes for each message in memory.
 	Size int64
 	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be found in
 	// a recording. If IDs is false, identities and so on are left out, or hashed with a seed that the recording does

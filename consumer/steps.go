@@ -15,8 +15,9 @@ type Step[Tx any] struct {
 	// step by its name, so the name must not change.
 	Name string
 	// Run performs the step, like a handler: Run writes its effect through tx and returns nil or an error. The output
-	// is stored in the transaction of the step and passed to later steps. The output has at most steplimit.Output
-	// bytes. If the step calls another system, pass m.IdempotencyKey(Name), which is the same in each attempt.
+	// is stored in the transaction of the step and passed to later steps. The output of a step has at most
+	// steplimit.Output bytes. If the step calls another system, pass m.IdempotencyKey(Name), which is the same in each
+	// attempt.
 	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
 }
 
@@ -24,7 +25,7 @@ type Step[Tx any] struct {
 type Done struct{ steps []store.StepDone }
 
 // Output returns the output of the step with the given name. The result is nil if the step returned no output or is not
-// completed. The caller must not change the result.
+// completed. The caller must not change the returned output.
 func (d Done) Output(step string) []byte {
 	for i := range d.steps {
 		if d.steps[i].Name == step {

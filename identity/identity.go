@@ -18,10 +18,10 @@ import (
 
 // Identity finds the identity of a message. See CloudEvents and By.
 //
-// An Identity may also have a method Derivation() string that describes how identities are found. The text must not be
-// empty. If the rule changes so that a message gets another identity, the text must change too; if not, the text must
-// stay the same. A store that supports derivations records the text of a consumer, and the consumer does not start with
-// another text. Without the method Derivation no text is stored or checked.
+// An Identity may also have a method Derivation() string that describes how identities are found. The text of
+// Derivation must not be empty. If the rule changes so that a message gets another identity, the text must change too;
+// if not, the text must stay the same. A store that supports derivations records the text of a consumer, and the
+// consumer does not start with another text. Without the method Derivation no text is stored or checked.
 type Identity interface {
 	// Identify returns the producer's name, which may be empty, and the message's id, which has 1 to
 	// semel.MaxID bytes. An error is an *Error.

@@ -207,8 +207,8 @@ type Position struct {
 	Check []byte
 }
 
-// PositionStore stores positions in the consumer's store, by consumer and lane. A source may store
-// other data in Check under a name of its own, such as its first start position.
+// PositionStore stores positions in the consumer's store, by consumer and lane. In the field Check, a source may store
+// other data under a lane name of its own, such as its first start position.
 type PositionStore interface {
 	// LoadPosition returns the stored position. If no position is stored, the bool is false.
 	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)

@@ -25,7 +25,7 @@ type Seal struct {
 	Previous, Hash SealHash
 }
 
-// SealHead describes the last line of an audit chain. The zero value describes an empty chain.
+// SealHead describes the last line of an audit chain. The zero SealHead describes an empty chain.
 type SealHead struct {
 	// Sequence, Keyed and Hash are copied from the last line of the chain.
 	Sequence int64

@@ -7,8 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Control contains the settings that operators have made for a consumer. The zero value means no pause and no
-// limit.
+// Control contains the settings that operators have made for a consumer. The zero Control has no pause and no limit.
 type Control struct {
 	// Paused means that the consumer neither fetches from its source nor claims rows of its inbox.
 	Paused bool
@@ -37,8 +36,8 @@ type Controls interface {
 	Control(ctx context.Context, consumer string) (Control, error)
 	// Pause pauses or resumes a consumer. Pause does not change the limit.
 	Pause(ctx context.Context, consumer string, paused bool, a store.Act) error
-	// Limit sets the maximum number of messages per second for each process of a consumer. 0 means no limit.
-	// A negative number is an error. Limit does not change a pause.
+	// Limit sets the maximum number of messages per second for each process of a consumer. If perSecond is 0, there is
+	// no limit; if perSecond is negative, Limit returns an error. Limit does not change a pause.
 	Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error
 	// Consumers returns the sorted names of all consumers that have sources or settings in the store.
 	Consumers(ctx context.Context) ([]string, error)

@@ -40,8 +40,8 @@ type Derivations interface {
 	// Derivations returns the derivations of all consumers, ordered by consumer and number.
 	Derivations(ctx context.Context, consumer string) ([]Derivation, error)
 	// AddDerivation records a derivation, unless its consumer already has a derivation with the same number or text.
-	// The result added says whether the derivation was added. The store sets First. semel.ErrUnsupported means that the
-	// store can have markers of only one derivation.
+	// The result added says whether the derivation was added. The store sets the field First. semel.ErrUnsupported
+	// means that the store can have markers of only one derivation.
 	AddDerivation(ctx context.Context, d Derivation) (added bool, err error)
 	// RetireDerivation sets Derivation.Retired, and writes an audit record. A retired derivation is no longer the
 	// Former of another derivation. If the derivation does not exist or already has the value, RetireDerivation changes

@@ -77,7 +77,7 @@ func (p ErasurePart) String() string {
 	return enum.Name([]string{ErasureRows: "rows", ErasureResults: "results", ErasureKeys: "keys", ErasureDone: "done"}, p, "ErasurePart")
 }
 
-// ErasureMark is a position in an erasure. The zero value is the start of the erasure.
+// ErasureMark is a position in an erasure. The zero ErasureMark is the start of the erasure.
 type ErasureMark struct {
 	Part   ErasurePart
 	Number int64  // number of the last row, or number of the source of the last result

@@ -15,8 +15,8 @@ import (
 type StoredGeneration struct {
 	Number int64
 	State  generations.State
-	// Since is the time of the last change of state. Opened is the time of creation. The two times are by the store's
-	// clock.
+	// Since is the time of the last change of state. Opened is the time of creation. Since and Opened are by the
+	// store's clock.
 	Since, Opened time.Time
 	// By is the person who opened the generation, and Why is the reason. By and Why are empty for the first generation.
 	By, Why string

@@ -15,12 +15,12 @@ type Recorder interface {
 	Record(ctx context.Context, a store.Act) error
 }
 
-// ErrDueAlready is returned if a row should be made due and is due already. No row was changed, and no audit record was
-// written. ErrDueAlready wraps semel.ErrState.
+// ErrDueAlready is returned if a row should be made due and is due already. The row was not changed, and no audit
+// record was written. ErrDueAlready wraps semel.ErrState.
 var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 
-// ErrOpen is returned if another row of the identity waits, is in progress, or may have been applied in part.
-// Nothing was changed, and no audit record was written. ErrOpen wraps semel.ErrConflict.
+// ErrOpen is returned if another row of the identity waits, is in progress, or may have been applied in part. With
+// ErrOpen, the row was not changed, and no audit record was written. ErrOpen wraps semel.ErrConflict.
 var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
 
 // Requeuer is implemented by an Inbox with Leases in which operators can retry, release, reopen and suppress rows. Each
@@ -41,8 +41,8 @@ type Requeuer interface {
 	Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// Reopen sets discarded rows to StateParked, so that they can be retried. If the marker of an identity belongs to
 	// the row, Reopen sets the marker too. A row keeps its reason, or gets ReopenedReason if that reason is not a
-	// reason of parked rows. The row does not return to its queue (admin.Lines). semel.ErrConflict means that MayRun
-	// rejects the row, or that the identity has no marker, so that its outcome is unknown.
+	// reason of parked rows. A reopened row does not return to its queue (admin.Lines). semel.ErrConflict means that
+	// MayRun rejects the row, or that the identity has no marker, so that its outcome is unknown.
 	Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// Suppress parks waiting rows that are not in progress with the reason "suppressed", and sets their markers to
 	// parked. Requeue makes suppressed rows due again.
@@ -52,6 +52,6 @@ type Requeuer interface {
 // MarkerReader is implemented by a store that can show the marker of an identity. The marker may change at
 // any time, so the result is for information only.
 type MarkerReader interface {
-	// Marker returns the marker of the key in its newest generation. The bool is false if there is no marker.
+	// Marker returns the marker of the key in its newest generation. If the key has no marker, the bool is false.
 	Marker(ctx context.Context, key semel.Key) (StoredMarker, bool, error)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Names of the kinds of hashed data. If the encoding of a kind changes, use a new name.
+// The names that mark the kinds of hashed data. If the encoding of a kind changes, use a new name.
 const (
 	lineKind = "audit line 1"
 	headKind = "audit head 1"

@@ -106,7 +106,7 @@ type Claim struct {
 
 func (c *Claim) note(o store.CallOutcome) { c.outcome.Store(uint32(o)) }
 
-// Starting records that the start of a call will be written next. No call is made yet.
+// Starting records that the start of a call will be written next. The call itself is not made yet.
 func (c *Claim) Starting() {
 	switch {
 	case c.done:

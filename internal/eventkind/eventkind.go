@@ -24,10 +24,10 @@ const (
 	// Parallel means that batches run in parallel again.
 	Parallel semel.EventKind = "parallel"
 	// RetriesWait means that more attempts fail than the retry budget allows. The next retries begin only after the
-	// duration Wait. The event is reported at most once a minute.
+	// duration Wait. RetriesWait is reported at most once a minute.
 	RetriesWait semel.EventKind = "retries wait"
-	// Trial means that a number of consecutive attempts (Messages) have failed, the last attempt with Err. The consumer
-	// now tries one message at a time.
+	// Trial means that a number of consecutive attempts (Messages) have failed, the last attempt with Err. After Trial,
+	// the consumer tries one message at a time.
 	Trial semel.EventKind = "tries one at a time"
 	// TrialEnds means that an attempt has succeeded, and that all messages are tried again.
 	TrialEnds semel.EventKind = "tries all again"
@@ -52,15 +52,15 @@ const (
 	// number of messages a second for each process; 0 means no limit.
 	Control semel.EventKind = "control"
 	// SameContent means that a message was applied whose content is equal to the content of a recent message of the
-	// same source with another id. The producer may create a new id when it sends a message again. The event is only a
-	// report; see semel.Counts.SameContent.
+	// same source with another id. The producer may create a new id when it sends a message again. SameContent is only
+	// a report; see semel.Counts.SameContent.
 	SameContent semel.EventKind = "same content under another id"
 	// WithoutKey means that a message was applied without a leased key because the key store was down. A
 	// duplicate of the message would be applied again (consumer.KeyPolicy.FailOpen). Err is the error of the
 	// key store.
 	WithoutKey semel.EventKind = "applied without a key"
 	// NotReEmitted means that duplicates should have sent intents again (consumer.Config.ReEmitIntents), but the other
-	// system may have forgotten their keys. So the intents were not sent. Messages is the number of intents that were
-	// not sent.
+	// system may have forgotten their keys. The intents of NotReEmitted were therefore not sent. Messages is the number
+	// of intents that were not sent.
 	NotReEmitted semel.EventKind = "intents not sent again"
 )

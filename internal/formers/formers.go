@@ -10,7 +10,7 @@ import (
 )
 
 // Batch contains the previous identities of a batch's messages. Batch is nil if no message has a previous identity. The
-// methods of a nil Batch may be called.
+// methods of Batch may be called on nil.
 type Batch struct {
 	asked []store.Mark
 	all   []store.Mark // asked, followed by the markers of previous identities

@@ -23,7 +23,7 @@ type File struct {
 // Test reports whether the file is a test.
 func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Package returns the folder of the file. For the root, the result is ".".
+// Package returns the folder of the file. For a file in the root of the repository, the result is ".".
 func (f *File) Package() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
 // Line returns the number of the line on which a node begins.

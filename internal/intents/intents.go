@@ -68,7 +68,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	return key, m, nil
 }
 
-// Cause returns the identifier of a message. The rows of the message's intents store this identifier.
+// Cause returns the identifier of a message. The rows of the message's intents store the identifier of the message.
 func Cause(key semel.Key) []byte {
 	h := sha256.New()
 	digest.Begin(h, "cause/1")

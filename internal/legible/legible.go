@@ -55,8 +55,8 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 // treated as an error that wraps itself.
 const most = 10_000
 
-// unreadable returns a description of the fault of err, or an empty string if err has no fault. At most left errors are
-// examined.
+// unreadable returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
+// most left errors.
 func unreadable(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -81,7 +81,7 @@ func unreadable(err error, left *int) (fault string) {
 // errNone is an arbitrary target for the Is methods of examined errors.
 var errNone = errors.New("none")
 
-// wrapped returns the errors that err wraps. The result contains no nil.
+// wrapped returns the errors that err wraps. No element of the result is nil.
 func wrapped(err error) []error {
 	var all []error
 	switch w := err.(type) {

@@ -60,9 +60,9 @@ type (
 		Messages int
 		Bytes    int64
 	}
-	// CancelFetch cancels a blocked Fetch. The response is still Fetched. Idle means that the run would end after the
-	// Fetch, so Fetched must say whether the source has more messages. If the run is stopped, a CancelFetch without
-	// Idle may follow, because the machine no longer needs that information.
+	// CancelFetch cancels a blocked Fetch. The response to CancelFetch is still Fetched. Idle means that the run would
+	// end after the Fetch, so Fetched must say whether the source has more messages. If the run is stopped, a
+	// CancelFetch without Idle may follow, because the machine no longer needs that information.
 	CancelFetch struct{ Idle bool }
 	// Begin opens the batch's transaction and writes its markers. The response is Marked. Serial means that
 	// the transaction takes the consumer's lock, so that only one batch of the consumer runs at a time.
@@ -88,13 +88,13 @@ type (
 		Trim   []int
 		Rows   []Row
 	}
-	// Rollback rolls the batch back. The response is Ended with NotCommitted.
+	// Rollback rolls the batch back. The response to Rollback is Ended with NotCommitted.
 	Rollback struct{ Flight *Flight }
 	// Kill closes the batch's connection. When the batch's handler returns, the response is still Ran.
 	Kill struct{ Flight *Flight }
 	// Settle passes acks, nacks and dead letters to the source. The response is Settled.
 	Settle struct{ Items []Settlement }
-	// Over reports how a claimed row ended. The source is not called.
+	// Over reports how a claimed row ended. Over does not call the source.
 	Over struct{ Settlement }
 	// ClaimRows claims due rows of the inbox. Only one ClaimRows runs at a time. The response is Claimed.
 	ClaimRows struct {
@@ -173,8 +173,8 @@ const (
 	// ReportBusy means that another process is processing a copy of Item, and that Item has waited for the
 	// duration Wait.
 	ReportBusy
-	// ReportWaits means that Item has failed for the duration Wait, but only because of other transactions.
-	// The failures do not count as attempts.
+	// ReportWaits means that Item has failed for the duration Wait, but only because of other transactions. Failures
+	// because of other transactions do not count as attempts.
 	ReportWaits
 	// ReportNewer means that a newer release wrote the marker of Item, and that Item has waited for the
 	// duration Wait.

@@ -69,7 +69,7 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 }
 
 // retry keeps a message in memory or in the inbox for another attempt. If the consumer never waits (OneAttempt), the
-// message is returned to the caller. If the attempts are used up, the message ends.
+// message is returned to the caller. If the attempts of the message are used up, the message ends.
 func (m *Machine) retry(it *Item, f Failure) {
 	if !f.Free {
 		m.tryFailed(it, f.Err)
@@ -85,7 +85,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
 }
 
-// tryLater lets a message wait until its next attempt. The retry budget may delay the attempt.
+// tryLater lets a message wait until its next attempt. The retry budget may delay the next attempt.
 func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)

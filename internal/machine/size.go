@@ -5,7 +5,8 @@ package machine
 type Size struct {
 	// Queue is the capacity of the longest queue.
 	Queue int
-	// Kept is the number of entries in lists and maps that refer to deliveries. If no delivery is in memory, Kept is 0.
+	// Kept is the number of entries in lists and maps that refer to deliveries. Without deliveries in memory, Kept is
+	// 0.
 	Kept int
 	// Touched is the number of items that calls of Step have examined or moved since the start.
 	Touched int

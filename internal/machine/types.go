@@ -12,8 +12,8 @@ import (
 // Time is the time since the machine's start, on the process's monotonic clock.
 type Time = time.Duration
 
-// Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with
-// Fetched or Claimed. From then on the item belongs to the machine.
+// Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with Fetched or
+// Claimed. After Fetched or Claimed, the item belongs to the machine.
 type Item struct {
 	Lane source.Lane
 	// Source and Identity together are equal for copies of a message, and differ for different messages.
@@ -43,8 +43,8 @@ type Item struct {
 	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other process runs the
 	// handler for the message. Further deliveries of the message are copies, which the store recognises by the marker.
 	Claim *Claim
-	// Version, if not nil, is the item's position in a stream of Source. The store knows whether this version
-	// is the next.
+	// Version, if not nil, is the item's position in a stream of Source. The store knows whether the item has the next
+	// version of its stream.
 	Version *Version
 	// Handle belongs to the engine.
 	Handle any

@@ -86,8 +86,8 @@ func ThisBuild() Build {
 // ErrNothing is returned by Write if the consumer has not run yet.
 var ErrNothing = errors.New("nothing is recorded yet")
 
-// Write writes the current recording. The parameter why is the reason for the recording. The machine continues while
-// Write runs.
+// Write writes the current recording. The parameter why is the reason for the recording. While Write runs, the machine
+// continues its work.
 func (r *Recorder) Write(w io.Writer, why string) error {
 	r.mutex.Lock()
 	t := r.tape

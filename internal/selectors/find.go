@@ -136,8 +136,8 @@ func (s *Selector) In(b *Body) (Value, error) {
 	return s.attribute(m)
 }
 
-// Verbatim returns the value if the message or the selector contains the value as a string. In all other cases Verbatim
-// returns an empty string.
+// Verbatim returns the value if the message or the selector contains the value as a string. For all other values,
+// Verbatim returns "".
 func (s *Selector) Verbatim(m *semel.Message) string {
 	switch s.place {
 	case PlaceTopic:
@@ -230,7 +230,7 @@ func timeValue(t time.Time) Value {
 	return Value{String, []byte(t.Format(time.RFC3339Nano))}
 }
 
-// coordinateValue returns a partition or an offset as a value. A negative number counts as missing.
+// coordinateValue returns a partition or an offset as a value. A negative coordinate counts as missing.
 func coordinateValue(n int64) Value {
 	if n < 0 {
 		return Value{}

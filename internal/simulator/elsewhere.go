@@ -121,8 +121,8 @@ func (w *world) overtaken(f *flight) {
 	}
 }
 
-// intendElsewhere writes the intents of a message that another process applies. The result says whether the intents
-// were written.
+// intendElsewhere writes the intents of a message that another process applies. The result of intendElsewhere says
+// whether the intents were written.
 func (w *world) intendElsewhere(t *model.Transaction, m *model.Message) bool {
 	return w.sender == nil || w.intend(t, m, "", causeOf(m)) == nil
 }

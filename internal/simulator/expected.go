@@ -250,8 +250,9 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Mess
 	}
 }
 
-// skipped checks the ack of a message that is for another consumer. The message must be counted as skipped. While the
-// store is down, the message must not be acked if other work will find out that the store works again (law 13).
+// skipped checks the ack of a message that is for another consumer. A message for another consumer must be counted as
+// skipped. While the store is down, the message must not be acked if other work will find out that the store works
+// again (law 13).
 func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	c.arose("C16")
 	switch {

@@ -217,7 +217,7 @@ func (f *flight) mark(busy []int) {
 // The function identity returns the name of an item's identity in the store.
 func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
-// kill closes the connection. The handler itself continues until it returns.
+// kill closes the connection. The handler of the batch continues until it returns.
 func (f *flight) kill() {
 	f.killed = true
 	if f.outside() { // a batch without a transaction has no connection

@@ -12,7 +12,7 @@ import (
 // retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
 // consecutive failed attempts (C6).
 type retriesKnown struct {
-	// The field saved is the balance of the budget at the time at. A negative balance means that the budget is
+	// The field saved is the balance of the budget at the time at. If the balance saved is negative, the budget is
 	// overdrawn.
 	saved, at time.Duration
 	put       time.Duration // the delay of the last planned retry

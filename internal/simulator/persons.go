@@ -130,8 +130,8 @@ func (w *world) actsOnTwins() {
 	})
 }
 
-// actOnTwin lets a person act on a row of an identity with several rows. The row must not be locked by a
-// batch.
+// actOnTwin lets a person act on a row of an identity with several rows. A person acts only on a row that no batch has
+// locked.
 func (w *world) actOnTwin() {
 	s := w.store
 	rows := map[string]int{}

@@ -202,7 +202,7 @@ func (p *process) perform(a machine.Action) {
 	}
 }
 
-// setTimer sets the time of the next Wake. An earlier timer is dropped.
+// setTimer sets the time of the next Wake. The previous timer is dropped.
 func (p *process) setTimer(at machine.Time) {
 	p.wake++
 	number := p.wake

@@ -216,7 +216,7 @@ func (p *process) cancelFetch(a machine.CancelFetch) {
 	p.w.poke()
 }
 
-// askIdle asks the source whether it is idle. The answer may take long.
+// askIdle asks the source whether it is idle. The source may take long to answer.
 func (p *process) askIdle() {
 	w, f := p.w, p.fetch
 	f.asking = true

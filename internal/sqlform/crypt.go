@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Crypt encrypts values for the tables and decrypts values from the tables. The zero value has no cipher. Without a
+// Crypt encrypts values for the tables and decrypts values from the tables. The zero Crypt has no cipher. Without a
 // cipher, plain text is returned unchanged, and encrypted values give an error.
 type Crypt struct {
 	Cipher store.Cipher
@@ -150,7 +150,7 @@ func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding b
 }
 
 // plainColumn returns the value of a column that repeats a text of the message unencrypted. If messages are encrypted,
-// the value is empty.
+// plainColumn returns an empty value.
 func (c Crypt) plainColumn(s string) string {
 	if c.Cipher != nil {
 		return ""

@@ -69,7 +69,7 @@ type node struct {
 	next uint32
 	// The meaning of extra depends on the kind of the node. For an object, extra is the index of its names in
 	// Document.order. For a string with escapes, extra is the beginning of the decoded text in Document.text. For a
-	// number, extra is plainInteger or 0.
+	// number, the field extra is plainInteger or 0.
 	extra uint32
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Proof records that a text is strict JSON. Only a Parser makes proofs. A Proof is valid only for the memory that was
-// parsed, and only while that memory does not change. The zero value is valid for no text.
+// parsed, and only while that memory does not change. The zero Proof is valid for no text.
 type Proof struct {
 	first  *byte
 	length uint32

@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// part is a target and its result.
+// part is a target of the Makefile and its result.
 type part struct {
 	name      string
 	took, cpu time.Duration

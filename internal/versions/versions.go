@@ -29,8 +29,8 @@ type Position struct {
 // Rows selects rows of one stream of a consumer, ordered by version and then by number.
 type Rows struct {
 	Source, Name string
-	// From is the first version. For paging, rows of version From are returned only if their number is greater than
-	// store.RowFilter.After. To is the last version; 0 means no limit.
+	// From is the first selected version. For paging, rows of version From are returned only if their number is greater
+	// than store.RowFilter.After. To is the last selected version; 0 means no limit.
 	From, To int64
 }
 

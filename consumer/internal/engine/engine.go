@@ -131,7 +131,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 }
 
 // upkeep creates the reaper, which removes old markers, and the sealer, which adds records to the audit chain. A run
-// that only processes the inbox has neither.
+// that only processes the inbox has no reaper and no sealer.
 func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	if e.InboxOnly {
 		return

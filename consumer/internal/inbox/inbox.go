@@ -218,8 +218,8 @@ func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 // partClock is the value of Reason in the events of noteAhead.
 const partClock = "clock"
 
-// noteAhead reports rows that were written while the store's clock was ahead. The rows may belong to other
-// consumers.
+// noteAhead reports rows that were written while the store's clock was ahead. Rows that were written ahead of the clock
+// may belong to other consumers.
 func (b *Inbox) noteAhead(rows int, by time.Duration) {
 	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Left returns the messages that are left in the inbox when a run ends because it is idle. The zero value
-// means that no message is left.
+// Left returns the messages that are left in the inbox when a run ends because it is idle. If no message is left, the
+// result is the zero value.
 func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	p, err := b.Rows.Pending(ctx, b.Consumer)
 	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {

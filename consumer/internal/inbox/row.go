@@ -13,8 +13,8 @@ import (
 // ClaimedRow is a claimed row. The Handle of the row's delivery is the ClaimedRow.
 type ClaimedRow struct {
 	store.Claimed
-	// tokens contains all claim tokens that this process wrote into the row. The last token is the current one. Only
-	// the batch of the row uses tokens.
+	// tokens contains all claim tokens that this process wrote into the row. The last element of tokens is the current
+	// token. Only the batch of the row uses tokens.
 	tokens []store.Token
 	// retaking is the token of a Reclaim to which the store did not respond, or 0 if there is none.
 	retaking store.Token

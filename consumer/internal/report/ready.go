@@ -55,8 +55,8 @@ func (n *Reporter) failsAt(what, why string) {
 	}
 }
 
-// StoreDown returns the time since which a part of the store has not worked, and the reason. If all parts work, the
-// time is zero.
+// StoreDown returns the time since which a part of the store has not worked, and the reason. If all parts of the store
+// work, the returned time is zero.
 func (n *Reporter) StoreDown() (since time.Time, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

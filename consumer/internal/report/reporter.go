@@ -70,8 +70,8 @@ func (n *Reporter) Intents() (reEmitted, notReEmitted int64) {
 	return n.reEmitted.Load(), n.forgotten.Load()
 }
 
-// flood limits log lines about parts that fail and recover repeatedly. Observers get every event. The logger
-// limits all other lines (package loglimit).
+// flood limits log lines about parts that fail and recover repeatedly. Observers get every event. The logger limits all
+// other log lines (package loglimit).
 type flood struct {
 	began  time.Time
 	logged map[string]int // number of lines by part, since began

@@ -20,10 +20,10 @@ const (
 )
 
 // recent remembers the id of each of the last applied contents, to detect producers that send a message again with
-// another id. The result is only a hint for the log. After a restart, recent is empty. Each process has its own set of
-// contents. A set that is full drops its oldest content when a new content is added. Of the last 10,000 contents,
-// recent has more than 99 of 100; of the last 65,536, about 80 of 100. Only the loop's goroutine uses recent, except
-// the field count.
+// another id. A repeated content is only a hint for the log. After a restart, recent is empty. Each process has its own
+// set of contents. A set that is full drops its oldest content when a new content is added. Of the last 10,000
+// contents, recent has more than 99 of 100; of the last 65,536, about 80 of 100. Only the loop's goroutine uses recent,
+// except the field count.
 type recent struct {
 	sets  []recentSet // nil until a message with a fingerprint was applied
 	seed  maphash.Seed

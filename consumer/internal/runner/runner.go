@@ -23,7 +23,7 @@ type Call struct{}
 
 // Runner begins the batches of a consumer. A Runner is safe for concurrent use.
 type Runner[Tx any] interface {
-	// Begin begins a batch. After an error no transaction is open.
+	// Begin begins a batch. If Begin returns an error, no transaction is open.
 	Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Tx], error)
 }
 
@@ -43,7 +43,7 @@ type Attempt[Tx any] interface {
 	Run(j *Job[Tx]) error
 	// Commit ends the batch and records the results of its handlers.
 	Commit(ctx context.Context, e store.Ending) Outcome
-	// Rollback ends the batch and discards its changes. A call to another system cannot be discarded.
+	// Rollback ends the batch and discards its changes. Rollback cannot undo a call to another system.
 	Rollback(ctx context.Context)
 	// Kill closes the connection of a handler that does not return. If there is no connection, Kill does
 	// nothing.

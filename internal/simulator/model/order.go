@@ -18,7 +18,7 @@ type Place struct {
 // stream is the state of a stream in the store.
 type stream struct {
 	At Place
-	// holder is the last transaction that locked the stream. The lock ends with the transaction.
+	// holder is the last transaction that locked the stream. The lock of the stream ends with the transaction.
 	holder *Transaction
 }
 

@@ -238,7 +238,7 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 	}
 }
 
-// Remember writes a marker. If the marker exists, its time is not changed.
+// Remember writes a marker. If the marker exists already, Remember does not change its time.
 func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	if there, known := s.Markers[id]; known {
 		m.At = there.At

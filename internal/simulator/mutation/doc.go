@@ -1,5 +1,5 @@
-// Package mutation changes functions of the module, one at a time, and runs the changed program. The source tree is not
-// changed.
+// Package mutation changes functions of the module, one at a time, and runs the changed program. Package mutation does
+// not change the source tree.
 //
 // A Change replaces a part of one function. Plant writes files that contain each changed function several
 // times: unchanged, and once for each change under another name. An overlay passes these files to the

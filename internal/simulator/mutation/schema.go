@@ -28,7 +28,7 @@ type insertion struct {
 	text     string
 }
 
-// schemaOf returns the text of a file with all changes of its functions. No change is switched on.
+// schemaOf returns the text of a file with all changes of its functions. In the result, no change is switched on.
 func schemaOf(f *file, changes []numbered) string {
 	s := &schema{file: f, renamed: map[*ast.Field]bool{}}
 	for _, fn := range f.functions() {

@@ -117,7 +117,7 @@ func (s *Script) drawAges() {
 }
 
 // publishLate publishes an earlier message again, and new messages directly after it. The result is the time of the
-// last message.
+// last message that publishLate has published.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)
