@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// capture asks the provider to capture the money of an order. If a request is repeated with the same key, the provider
-// returns the first response again.
+// capture asks the provider to capture the money of an order. The provider responds to a repeated request with the
+// same key as it did before.
 func capture(ctx context.Context, provider string, m *semel.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // less than Config.Timeout
 	defer cancel()
