@@ -58,8 +58,8 @@ func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m
 	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
-// NewBatch is New for a handler of whole batches, for set-based effects. If a batch fails, the batch is split
-// until the failing message is alone.
+// NewBatch does the same as New, for a handler of whole batches (set-based effects). If a batch fails, the batch is
+// split until the failing message is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }

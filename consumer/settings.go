@@ -124,8 +124,8 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// way is how the effects of a consumer happen once. Each constructor has its own way. The way determines how
-// the runner processes a batch.
+// The type way is the method by which each effect of a consumer happens once. Each constructor has its own way. The way
+// determines how the runner processes a batch.
 type way uint8
 
 const (

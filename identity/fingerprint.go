@@ -109,8 +109,8 @@ func FingerprintOf(texts ...string) Fingerprinter {
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// begin is the prefix of the hash. The prefix contains a hash of the list, so that fingerprints of different lists
-	// differ.
+	// The field begin is the prefix of the hash, which contains a hash of the list, so that fingerprints of different
+	// lists differ.
 	begin   []byte
 	version uint8
 }

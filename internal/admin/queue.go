@@ -19,8 +19,8 @@ type QueueStore[Tx any] interface {
 	// the batch's handler, the batch needs its own transaction.
 	MayCombine(b store.Batch[Tx]) bool
 	// CommitCombined opens a transaction with the markers, sends the queued statements in the given order, ends the
-	// claims and commits. After an error of CommitCombined, none of this has happened. Every claim must be valid, and
-	// the claims belong to different rows. Result.Culprit is an index into all. If one of several batches may have
+	// claims and commits. CommitCombined does all of this or, after an error, none of it. Every claim must be valid,
+	// and the claims belong to different rows. Result.Culprit is an index into all. If one of several batches may have
 	// caused a failure, nothing is committed, and the caller must commit each batch alone. Queued statements may
 	// therefore be sent more than once.
 	CommitCombined(ctx context.Context, o store.TxOptions, all []QueuedBatch[Tx]) store.Result

@@ -45,7 +45,7 @@ type known struct {
 	met  *admin.SealHash
 }
 
-// tip is the line with the highest sequence so far. The next line may show that this line is forged.
+// tip is the line with the highest sequence so far. The next line may show that the tip is forged.
 type tip struct {
 	admin.Seal
 	stands int64

@@ -174,7 +174,7 @@ func (m *Machine) leastLoaded() int {
 }
 
 // takeOver moves lines (queues) to an idle worker: half of the lines that wait for the batch of another worker, so that
-// no key or lane waits for another key or lane.
+// keys and lanes do not wait for one another.
 func (m *Machine) takeOver(w *worker) {
 	var from *worker
 	for i := range m.workers {

@@ -65,7 +65,7 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 	return false
 }
 
-// moves reports whether a version that ends as a says advances its stream.
+// moves reports whether a version that ends with the outcome a advances its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
 // The method stale ends a version that is not higher than its stream's last version. If the stream is at the same

@@ -87,8 +87,8 @@ func (c *canonical) number(n *node) {
 	c.text('d', number)
 }
 
-// text writes a tag, a length and a text. For a short text, text copies a fixed number of bytes. The copied bytes after
-// the end of the text are overwritten later.
+// text writes a tag, a length and a text. Of a short text, the method text copies a fixed number of bytes. The copied
+// bytes after the end of the text are overwritten later.
 func (c *canonical) text(tag byte, text []byte) {
 	if len(text) > shortText || cap(text) < shortText {
 		c.anyText(tag, text)

@@ -108,7 +108,8 @@ func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	return v
 }
 
-// asksStream reports whether the store compares the message's version with its stream, if the message ends as as says.
+// asksStream reports whether the store compares the message's version with its stream, if the message ends with the
+// outcome in the parameter as.
 func asksStream(as machine.As) bool {
 	switch as {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:

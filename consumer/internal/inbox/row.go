@@ -50,7 +50,8 @@ func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Event: store.RowReleased, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// ClaimEvent returns the event that ends the claim of a message, if the message ends as as says.
+// ClaimEvent returns the event that ends the claim of a message, if the message ends with the outcome in the parameter
+// as.
 func ClaimEvent(as machine.As) store.RowEvent {
 	switch as {
 	case machine.AsWaiting:
