@@ -86,8 +86,8 @@ type ClaimEnding struct {
 	Reason semel.Reason
 	// Version, with RowBlocked, is the version with which the row waits; the row stores it.
 	Version versions.Position
-	// Lined is true if the row is in a line (a queue of messages that are processed in order). When the row ends, the
-	// next row of the line is unblocked. Only Semel's own stores have lines.
+	// Lined is true if the row is in a line (a queue of messages that are processed in order). When a row in a line
+	// ends, the next row of the line is unblocked. Only Semel's own stores have lines.
 	Lined bool
 	// Began, with RowReleased, removes the recorded Start of the claim, because the process of the claim is alive.
 	// Starts of other claims stay.

@@ -91,7 +91,8 @@ type twinWorld[Tx any] struct {
 	// stepped contains the contents for which a step took effect.
 	stepped map[byte]bool
 	// The field waits maps a content to the reason why it waits: behindAnother or behindAGap. The field ahead is the
-	// number of the first row of the line (the queue of a key or lane). Version 1 of the stream is missing.
+	// number of the first row of the line (the queue of a key or lane). In the cases behindAGap, version 1 of the
+	// stream is missing.
 	waits map[byte]string
 	ahead int64
 }

@@ -20,7 +20,8 @@ func (m *Machine) nth(n int) int {
 // oneAtATime reports whether a batch may begin only if no other batch is in progress.
 func (m *Machine) oneAtATime() bool { return m.serial.on || m.config.OneWriter }
 
-// oneWrites reports whether a batch is in progress. In a store with a single writer, a claim in progress also counts.
+// oneWrites reports whether a batch is in progress. In a store with a single writer, oneWrites is also true while rows
+// are being claimed.
 func (m *Machine) oneWrites() bool {
 	return m.oneFlies() || m.config.OneWriter && m.claims.under
 }

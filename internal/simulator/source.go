@@ -39,8 +39,8 @@ func (w *world) poke() {
 // ends reports whether the source can report its end now.
 func (w *world) ends() bool { return w.calm && w.Plan.Ends && w.Source.Exhausted() }
 
-// answerFetch takes deliveries from the source, and passes them to the machine after a short time. In this short time,
-// lanes may be lost or assigned, and the machine must handle such changes.
+// answerFetch takes deliveries from the source, and passes them to the machine after a short time. Lanes may be lost or
+// assigned before the deliveries reach the machine, and the machine must handle such changes.
 func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch

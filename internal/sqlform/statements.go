@@ -149,9 +149,9 @@ type Postgres struct {
 	// UnguardKeeping does the same as Unguard, and also writes a result.
 	UnguardKeeping string
 	// Claim claims rows. StartClaims and EndClaims return the valid claims. BeginClaims does what Begin and Look do,
-	// for a batch that consists only of claimed rows. BeginQueuedClaims does the same for a batch that writes nothing
-	// before its end. CloseClaims ends claims, and fails if a claim is not valid. CloseClaim does the same for one
-	// claim.
+	// for a batch that consists only of claimed rows. BeginQueuedClaims does what BeginClaims does, for a batch that
+	// writes nothing before its end. CloseClaims ends claims, and fails if a claim is not valid. CloseClaim ends one
+	// claim, and fails if the claim is not valid.
 	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
 	// ClaimEnds is a part of EndClaims and CloseClaims. RowEnds is a part of ClaimEnds, and of the CloseClaims for a
 	// user's own table of markers. CallEnds is a part of RowEnds.

@@ -199,7 +199,7 @@ type watch struct {
 const stuckAfter = time.Second
 
 // start starts the watch. The function cancel is called while the mutex is locked and must not block. The function
-// stuck may block.
+// stuck is called while the mutex is not locked, and may block.
 func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -11,8 +11,8 @@ import (
 )
 
 // leaveWithin is the maximum time that a run takes to end after the drain. All parts of the run share the time
-// leaveWithin. The run does not wait longer for functions that ignore their context. The documentation states that a
-// stop takes 5 s.
+// leaveWithin. The run does not wait longer for functions that ignore their context. Users rely on 5 s, because the
+// documentation states this time.
 const leaveWithin = 5 * time.Second
 
 // cutRest is the last part of leaveWithin, after connections were closed.

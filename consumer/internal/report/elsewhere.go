@@ -21,10 +21,10 @@ const (
 
 // elsewhere warns once if, of a thousand messages, more than half are duplicates of messages that this run got from
 // another position of the source. Redeliveries do not count: after a failure, a rebalance or a reset of offsets, a
-// broker delivers a record again from the same partition and offset. Two copies at two positions were sent twice. If
-// more than half of the messages are copies at other positions, either producers send everything more than twice, or
-// different messages share one identity. Messages without an offset are ignored, because their position is unknown. The
-// type elsewhere is used only by the loop's goroutine.
+// broker delivers a record again from the same partition and offset. If there are copies of a message at two positions,
+// a producer sent the message twice. If more than half of the messages are copies at other positions, either producers
+// send everything more than twice, or different messages share one identity. Messages without an offset are ignored,
+// because their position is unknown. The type elsewhere is used only by the loop's goroutine.
 type elsewhere struct {
 	sets             []elsewhereSet // nil until the first message
 	seed             maphash.Seed

@@ -158,7 +158,7 @@ func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 }
 
 // Newer is the outcome in markers of a newer release that shares the store. The simulated release does not know the
-// meaning of the outcome.
+// meaning of the outcome Newer.
 const Newer store.Outcome = 9
 
 // Outcomes maps the outcome of an entry to the outcome in its marker.

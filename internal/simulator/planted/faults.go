@@ -109,7 +109,7 @@ func ofCalls() []Fault {
 	}
 }
 
-// ofIntents returns faults in intents.
+// ofIntents returns the planted faults that concern intents.
 func ofIntents() []Fault {
 	return []Fault{
 		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
