@@ -181,8 +181,9 @@ type Info struct {
 	Bounded bool
 	// AtEnd is for a source that can reach its end while deliveries are not acked, such as a file. AtEnd reports
 	// whether the source returns no more messages as long as the current deliveries are not acked: all messages were
-	// read, except in paused lanes that have an end. The consumer calls AtEnd before it ends although messages wait for
-	// a newer release. When AtEnd is called, no Fetch is in progress, and consumer.Config.IdleExit is not set.
+	// read, except in paused lanes that have an end. If messages wait for a newer release, the consumer calls AtEnd to
+	// decide whether it may end. When AtEnd is called, no Fetch is in progress, and consumer.Config.IdleExit is not
+	// set.
 	AtEnd func() bool
 	// LaneFaults is for a source in which one lane can fail while others continue, for example because messages were
 	// lost. LaneFaults returns the failed lanes, each with Fault set. Fetch must not return an error for a failed lane,

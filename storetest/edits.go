@@ -201,7 +201,8 @@ func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	}
 }
 
-// sealed returns the lines of the audit chain, and their verbs in order. Each call of the store reads two lines.
+// sealed returns the lines of the audit chain, and their verbs in order. Each call of the store's method Seals reads
+// two lines of the chain.
 func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {

@@ -51,8 +51,8 @@ type world[Tx any] struct {
 	lost context.CancelFunc
 }
 
-// patience is the longest time that a test world waits for its consumer. If a world waits as long as patience, the
-// handler blocks.
+// patience is the longest time that a test world waits for its consumer. If a world has waited for this time, the test
+// concludes that the handler blocks.
 const patience = 30 * time.Second
 
 // newWorld calls start, and starts a process whose consumers have a suffix in the store.

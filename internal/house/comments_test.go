@@ -21,7 +21,7 @@ func library(f *File) bool {
 }
 
 // The function known returns, for each package of the library, the identifiers that its files use without naming a
-// package. The value is true if the package exports the identifier.
+// package. In the inner map, the value for an identifier is true if the package exports the identifier.
 func known(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}
 	for _, f := range all {

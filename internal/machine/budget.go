@@ -3,8 +3,8 @@ package machine
 import "time"
 
 // budgetState spreads retries over time (C5) with a token bucket. The bucket is stored as one time: the time at which
-// the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry moves the time
-// forward by RetryCost, and each first attempt moves the time back by RetryShare. RetrySaved is the capacity of the
+// the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry makes this time
+// later by RetryCost, and each first attempt makes the time earlier by RetryShare. RetrySaved is the capacity of the
 // bucket. If the bucket is empty, a retry starts later. The delay does not count as an attempt.
 type budgetState struct {
 	empty  Time

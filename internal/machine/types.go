@@ -35,7 +35,7 @@ type Item struct {
 	Route uint64
 	// Size is the memory that the delivery uses, in bytes.
 	Size int32
-	// attempts belongs to the machine and uses the padding after Size.
+	// Only the machine uses the field attempts. The field is in the padding after Size.
 	attempts int32
 	// Refused, if not nil, is the reason why the item never runs. An item with Refused is written in a batch of its
 	// own, with a surrogate as its identity, and ends as Config.OnBadIdentity says.

@@ -233,8 +233,8 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether a handler that still runs in a batch may run at the same time as another handler. Two handlers
-// may run at the same time if they are for claims of one row and the earlier claim is lost, or if one handler is for a
+// rival reports whether a handler that still runs in a batch may run at the same time as another handler. There are two
+// such cases: both handlers are for claims of one row and the earlier claim is lost; or one of the handlers is for a
 // claim and the transaction of the batch has ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim

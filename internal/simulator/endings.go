@@ -261,7 +261,7 @@ func (c *checker) mayDeadLetter(m *model.Message) bool {
 	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.HasOtherContent(m)
 }
 
-// mayEnd reports whether the policy allows that the message ends in the way that the parameter then names.
+// mayEnd reports whether the policy allows the given ending for the message.
 func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 	conf := c.p.config
 	blamed := m.Failed + m.Charged

@@ -220,7 +220,7 @@ func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {
 	return c.Cipher.Decrypt(text, about(kind, id))
 }
 
-// Size returns the length of a body whose stored form has kept bytes.
+// Size returns the length of a body. The parameter kept is the number of bytes that the store uses for the body.
 func (c Crypt) Size(envelope []byte, kept int) int {
 	if c.Cipher != nil && kept > 0 && bytes.HasPrefix(envelope, []byte(hides)) {
 		return kept - c.Cipher.Overhead()

@@ -6,9 +6,10 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// partKeys is the reason of the event EventNotReady while the key store fails to record that calls have ended. The key
-// store is asked again to record the end as long as the lease of the key can be extended. If all workers wait for the
-// key store at the same time, no worker claims a key, so no failed claim reports the outage, and only this event does.
+// partKeys is the reason of the event EventNotReady while the key store fails to record that calls have ended. Until
+// the lease of the key can no longer be extended, the key store is asked again to record the end of the call. If all
+// workers wait for the key store at the same time, no worker claims a key, so no failed claim reports the outage, and
+// only this event does.
 const partKeys = "keys"
 
 // FollowEnd returns two functions that report attempts to record the outcome of one claim. The function refused must be

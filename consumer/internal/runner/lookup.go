@@ -255,7 +255,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 	return e, out, nil
 }
 
-// run applies an answer. run returns an error if the function panics or exceeds the timeout.
+// run applies an answer of a lookup. run returns an error if the answer's function panics or exceeds the timeout.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()

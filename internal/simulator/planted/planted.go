@@ -39,8 +39,8 @@ type Fault struct {
 
 // Found is the result of the search for one fault.
 type Found struct {
-	// Seed is the first seed that breaks the fault's law with the fault and no law without the fault. If there is no
-	// such seed, or if a test must find the fault, Seed is 0.
+	// Seed is the first seed for which the program with the fault breaks the fault's law, and the program without the
+	// fault breaks no law. If there is no such seed, or if a test must find the fault, Seed is 0.
 	Seed uint64
 	// How describes how the fault was found, or is "" if the fault was not found.
 	How string
