@@ -269,7 +269,7 @@ func (c *Config) checkOnParked(fault faultFunc) {
 	}
 }
 
-// checkFormer reports settings that exclude a previous identity.
+// checkFormer reports settings that cannot be combined with Config.PreviousIdentity.
 func (c *Config) checkFormer(fault faultFunc) {
 	if c.PreviousIdentity == nil {
 		return
@@ -329,7 +329,7 @@ func (c *Config) checkType(fault faultFunc) {
 	}
 }
 
-// versions returns Version.By if it is made of selectors.
+// versions returns Version.By if it was made with identity.Stream.
 func (c *Config) versions() (*identity.Versions, bool) {
 	if c.Version == nil {
 		return nil, false

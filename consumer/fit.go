@@ -116,7 +116,7 @@ func (c *settings) fitsLines(store any) error {
 	return nil
 }
 
-// onParked returns the meaning of OnParkedDefault with this store.
+// onParked returns Config.OnParked, with OnParkedDefault replaced by the default of the store.
 func (c *settings) onParked(store any) OnParked {
 	if c.rows && linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock
@@ -143,8 +143,8 @@ func claimsRows(st any) bool {
 	return claims && keepsRows(st)
 }
 
-// fitsParking returns an error if the store has no inbox and fields of the policy need one. The error lists
-// these fields.
+// fitsParking returns an error if the store has no inbox and fields of the policy need an inbox. The error lists the
+// fields that need an inbox.
 func (c *settings) fitsParking(any) error {
 	changes := c.withoutParking()
 	if c.rows || len(changes) == 0 {
@@ -209,8 +209,8 @@ func (c *Config) fitsRetention(st any) error {
 	return c.fitsDays(st)
 }
 
-// fitsDays returns an error if the policy has daily partitions and the store has none, or the reverse, or if
-// policy and store have different kinds of ids.
+// fitsDays returns an error if only one of policy and store has daily partitions, or if policy and store have different
+// kinds of ids.
 func (c *Config) fitsDays(st any) error {
 	kind := limitsOf(byTransaction, st).PartitionedBy
 	switch r := &c.Retention; {
