@@ -281,6 +281,9 @@ func expired[Tx any](s *session[Tx]) error {
 		if _, err := w.one(i); err != nil {
 			return err
 		}
+		if w.ledger() != "" {
+			return fmt.Errorf(saysExpired, w.name(i))
+		}
 		return unchanged(w, before, saysExpired, w.name(i))
 	})
 }

@@ -24,8 +24,9 @@ type session[Tx any] struct {
 // Handler.Effect.
 type baseline struct {
 	effect, ledger string
-	// acts are the indexes of the messages that have an effect.
-	acts []int
+	// acts are the indexes of the messages that have an effect or call the provider, and writes of those that have
+	// an effect.
+	acts, writes []int
 	// seen are the messages in the form in which the handler got them.
 	seen map[int]*semel.Message
 	err  error
@@ -74,7 +75,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	s.t.Helper()
 	w, b := s.world(), &baseline{}
 	for i := range w.Messages {
-		before := w.effect() + w.ledger()
+		before, charged := w.effect(), w.ledger()
 		if err := w.applies(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {
 			b.err = w.explained(i, err)
 			return b
@@ -83,7 +84,11 @@ func (s *session[Tx]) undisturbed() *baseline {
 			b.err = fmt.Errorf("%s: %w", w.name(i), w.remark)
 			return b
 		}
-		if w.effect()+w.ledger() != before {
+		writes := w.effect() != before
+		if writes {
+			b.writes = append(b.writes, i)
+		}
+		if writes || w.ledger() != charged {
 			b.acts = append(b.acts, i)
 		}
 	}
