@@ -9,5 +9,6 @@ import (
 const page = "../docs/guides/testing.md"
 
 func TestThePageShowsCodeThatIsCompiled(t *testing.T) {
-	pages.Shows(t, page, 5, pages.Read(t, "example_test.go", "provider_example_test.go", "../itest/store/handlers/billing_test.go", "../itest/store/handlers/billing_sqlite_test.go", "../itest/store/handlers/killed_test.go"))
+	pages.Shows(t, page, 7, pages.Read(t, "example_test.go", "provider_example_test.go", "effects_example_test.go", "../itest/store/handlers/sqlx_test.go",
+		"../itest/store/handlers/billing_test.go", "../itest/store/handlers/billing_sqlite_test.go", "../itest/store/handlers/killed_test.go"))
 }

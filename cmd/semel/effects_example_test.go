@@ -52,6 +52,16 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 	}
 }
 
+func TestTheAnswersOfTheExampleTakeEffectOnce(t *testing.T) {
+	folder := handlerExample(t, "python-effects", "semel.yaml", "setup.sql", "transfers.jsonl", "answers.jsonl")
+	out := string(output(t, folder, "semel", "check", "--prove", "--answers", "answers.jsonl"))
+	for _, want := range []string{"consumer booking: tested with 5 messages on SQLite\n", "pass  calls to a provider   3 subtests\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("K3: no %q in\n%s", want, out)
+		}
+	}
+}
+
 // startQuiet starts a run that logs only errors. The test does not read the log, so a longer log would fill
 // the pipe.
 func startQuiet(t *testing.T, folder string) *running {

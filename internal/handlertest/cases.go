@@ -95,8 +95,11 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 
 // failedTransaction runs the handler with a transaction that has ended already.
 func failedTransaction[Tx any](s *session[Tx]) error {
+	if len(s.base.writes) == 0 {
+		return &NotRun{"the handler only calls the provider"}
+	}
 	w := s.world()
-	for _, i := range s.base.acts {
+	for _, i := range s.base.writes {
 		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)

@@ -30,6 +30,7 @@ func poison[Tx any](s *session[Tx]) error {
 			return err
 		}
 	}
+	want := expected.effect() // before the next world, which may empty the same tables
 	w := s.world()
 	w.interfere = func(at point, m *semel.Message) error {
 		if at == afterHandle && w.number(m) == last {
@@ -40,7 +41,7 @@ func poison[Tx any](s *session[Tx]) error {
 	if err := w.deliverAll(); err != nil {
 		return err
 	}
-	return unchanged(w, expected.effect(), saysPoison, w.name(last))
+	return unchanged(w, want, saysPoison, w.name(last))
 }
 
 // deliverAll delivers all messages together, again and again until each is acked.
@@ -279,6 +280,9 @@ func expired[Tx any](s *session[Tx]) error {
 	return eachMessage(w, func(i int) error {
 		if _, err := w.one(i); err != nil {
 			return err
+		}
+		if w.ledger() != "" {
+			return fmt.Errorf(saysExpired, w.name(i))
 		}
 		return unchanged(w, before, saysExpired, w.name(i))
 	})

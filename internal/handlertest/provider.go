@@ -14,6 +14,8 @@ import (
 type Provider struct {
 	// Forgets adds the subtest in which the provider has forgotten all keys before a retry.
 	Forgets bool
+	// Answer returns the media type and the text of the answer to a request with this key; nil: the number of the charge.
+	Answer func(key string) (kind, text string)
 
 	mu      sync.Mutex // protects the fields below
 	charges []charge
@@ -39,9 +41,15 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	status, text := p.answer(r.Method, r.Header.Get("Idempotency-Key"), string(body))
-	if status == 0 {
+	key := r.Header.Get("Idempotency-Key")
+	status, text := p.answer(r.Method, key, string(body))
+	switch {
+	case status == 0:
 		panic(http.ErrAbortHandler)
+	case status == http.StatusOK && r.Method == http.MethodPost && p.Answer != nil:
+		kind, own := p.Answer(key)
+		w.Header().Set("Content-Type", kind)
+		text = own
 	}
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text)

@@ -23,9 +23,10 @@ type session[Tx any] struct {
 // baseline is the result of a run without faults: which messages have an effect, and the text of Handler.Effect.
 type baseline struct {
 	effect, ledger string
-	// acts contains the indexes of the messages that have an effect.
-	acts []int
-	// The field seen contains, by index, the messages as the handler got them.
+	// acts are the indexes of the messages that have an effect or call the provider, and writes of those that have
+	// an effect.
+	acts, writes []int
+	// seen are the messages in the form in which the handler got them.
 	seen map[int]*semel.Message
 	err  error
 }
@@ -73,7 +74,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	s.t.Helper()
 	w, b := s.world(), &baseline{}
 	for i := range w.Messages {
-		before := w.effect() + w.ledger()
+		before, charged := w.effect(), w.ledger()
 		if err := w.applies(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {
 			b.err = w.explained(i, err)
 			return b
@@ -82,7 +83,11 @@ func (s *session[Tx]) undisturbed() *baseline {
 			b.err = fmt.Errorf("%s: %w", w.name(i), w.remark)
 			return b
 		}
-		if w.effect()+w.ledger() != before {
+		writes := w.effect() != before
+		if writes {
+			b.writes = append(b.writes, i)
+		}
+		if writes || w.ledger() != charged {
 			b.acts = append(b.acts, i)
 		}
 	}

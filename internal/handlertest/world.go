@@ -99,8 +99,9 @@ func (w *world[Tx]) policy() consumer.Config {
 	}
 	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, nil, nil, nil
 	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
-	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention = nil, 0, nil, consumer.RetentionPolicy{}
+	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention, c.Provider = nil, 0, nil, consumer.RetentionPolicy{}, consumer.Provider{}
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
+	c.Batch = consumer.BatchLimits{MaxTime: time.Hour} // a slow handler must not split the messages of a subtest into several batches
 	c.Logger = slog.New(slog.DiscardHandler)
 	forGood, unmet := consumer.ActionPark, consumer.ActionPark
 	if !w.rows {

@@ -9,6 +9,44 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
+// withIntents is a policy whose consumers write intents: one with SQL, one with the answers of an endpoint.
+const withIntents = `version: 1
+stores:
+  shop: {postgres: {url: "${DATABASE_URL}"}, setup: tables.sql}
+sources:
+  payments: {file: {path: payments.jsonl, format: cloudevents}}
+consumers:
+  placing:
+    from: payments
+    store: shop
+    identity: {id: id, source: source}
+    retention: forever
+    effect: {kind: ledger, says: a second one sends two mails}
+    handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"], intents: [{to: mailer, purpose: receipt}]}}
+  asking:
+    from: payments
+    store: shop
+    strategy: lease
+    alerts: {pending_age: 60s}
+    identity: {id: id, source: source}
+    retention: forever
+    effect: {kind: ledger, says: a second one sends two mails}
+    handler:
+      http:
+        url: "http://127.0.0.1:1/ask"
+        effects:
+          intents: [mailer]
+          statements:
+            book: {sql: "insert into booked values (:id)", params: {id: text}}
+  mailer:
+    store: shop
+    strategy: lease
+    alerts: {pending_age: 60s}
+    retention: forever
+    effect: {kind: external, says: a second one sends two mails}
+    handler: {http: {url: "http://127.0.0.1:1/mail"}}
+`
+
 func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 	const names = "select string_agg(nspname, ' ' order by nspname) from pg_catalog.pg_namespace"
 	s := example(t, services.Postgres(t))
@@ -58,6 +96,18 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 	t.Run("K3_without_setup_the_tables_cannot_be_created", func(t *testing.T) {
 		s.edit(t, "bare.yaml", "setup: setup-postgres.sql", "")
 		s.refused(t, []string{"store shop has no setup"}, "check", "--prove", "--config", "bare.yaml")
+	})
+	t.Run("K3_intents_and_answers_with_effects_are_compared", func(t *testing.T) {
+		s.write(t, "intents.yaml", withIntents)
+		s.write(t, "tables.sql", "create table booked (id text primary key)")
+		s.write(t, "sample.jsonl", `{"specversion":"1.0","id":"1","source":"shop","type":"payment","data":{}}`+"\n"+
+			`{"specversion":"1.0","id":"2","source":"shop","type":"payment","data":{}}`+"\n")
+		s.write(t, "answers.jsonl", strings.Repeat(`{"effects": [], "intents": [{"to": "mailer", "purpose": "receipt"}]}`+"\n", 2))
+		s.done(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "placing", "--messages", "sample.jsonl", "-o", "json")
+		s.done(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "asking", "--messages", "sample.jsonl", "--answers", "answers.jsonl", "-o", "json")
+		if calls := found.Consumers[0].Proof; found.Failed != 0 || calls.Database != "PostgreSQL" || calls.Messages != 2 {
+			t.Errorf("%+v", found)
+		}
 	})
 	if after := one[string](t, s.dsn, names); after != before || strings.Contains(after, "semel_prove") {
 		t.Errorf("schemas %s are left, before %s", after, before)

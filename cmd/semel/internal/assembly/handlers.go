@@ -225,8 +225,9 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 // asker is a handler that calls an endpoint and returns the parsed response.
 type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
-// The method answered creates the consumer for an endpoint whose responses name SQL statements and intents.
-func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
+// effects compiles the statements that the responses of an endpoint may name. The database prepares each
+// statement, which finds further faults.
+func (a *Assembly) effects(ctx context.Context, c *policy.Consumer, st *Store) (*sqlhandler.Effects, error) {
 	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http.effects: %w", c.Name, err)
@@ -236,16 +237,30 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, 
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
 			"the database rejects the statement: "+st.explain(err).Error(), "correct it, or create the missing objects, for example with setup: FILE.sql at the store")
 	}
+	return effects, nil
+}
+
+// answered creates the consumer for an endpoint whose responses name SQL statements and intents.
+func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
+	effects, err := a.effects(ctx, c, st)
+	if err != nil {
+		return nil, err
+	}
 	if c.Handler.HTTP.Pure {
 		a.options.Logger.Info("the endpoint changes nothing: calls need no claim and may be repeated, and the first answer that is committed counts", "consumer", c.Name)
 	}
-	return st.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
+	return st.answered(asking(endpoint, effects), effects, config)
+}
+
+// asking returns a function that calls the endpoint and parses its response.
+func asking(endpoint *httphandler.Handler, effects *sqlhandler.Effects) asker {
+	return func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
 		if err != nil || answer == nil {
 			return &sqlhandler.Answer{}, err
 		}
 		return effects.Read(answer, m)
-	}, effects, config)
+	}
 }
 
 // applying returns a handler that applies a response: first the statements, then the intents, then the

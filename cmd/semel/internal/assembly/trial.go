@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -29,7 +30,9 @@ type Trial struct {
 	Consumer *policy.Consumer
 	// Messages are two or more messages with different ids.
 	Messages []*semel.Message
-	// Setup is a file with statements that run after the policy's setup file; empty if there is no such file.
+	// Answers are the answers of an endpoint that answers with effects, one for each message; see ReadAnswers.
+	Answers []string
+	// Setup is a file with statements that run after those of the policy's setup; empty: none.
 	Setup string
 	// Ignore has the columns that are not compared, as TABLE.COLUMN.
 	Ignore []string
@@ -43,20 +46,18 @@ type Trial struct {
 // Untested returns why the handler of a consumer cannot be tested, or "" if the handler can be tested.
 func Untested(p *policy.Policy, c *policy.Consumer) string {
 	switch h := c.Handler; {
-	case h.HTTP != nil:
-		return "its handler calls an HTTP endpoint; only handlers with SQL statements can be tested"
 	case h.Kafka != nil:
-		return "its handler publishes to Kafka; only handlers with SQL statements can be tested"
+		return "its handler publishes to Kafka"
+	case p.Store(c.Store).Redis != nil:
+		return "its keys are in Redis"
+	case c.Sends():
+		return "it sends intents; the consumer that writes them can be tested"
+	case h.HTTP != nil && h.HTTP.NoKey:
+		return "its endpoint gets no key, so a second call always has a second effect"
 	case p.Generational(c):
 		return "its statements write generations"
-	}
-	for _, h := range c.Handlers() {
-		if h.Step != "" {
-			return "its handler has steps"
-		}
-		if len(h.Intents) > 0 && p.Store(c.Store).SQLite == nil {
-			return "its handler writes intents, which can only be tested on SQLite"
-		}
+	case slices.ContainsFunc(c.Handlers(), func(s policy.Statements) bool { return s.Step != "" }):
+		return "its handler has steps, each in a transaction of its own"
 	}
 	return ""
 }
@@ -119,29 +120,13 @@ func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
 			_ = a.Close() // the error does not matter, because the file is removed with the folder
 			_ = os.Remove(path)
 		})
-		handlers, err := a.handlers(h.Context(), t.Consumer, a.Stores[0])
-		if err != nil {
-			h.Fatal(err)
-		}
 		d := a.Stores[0].database.(*sqlite)
-		w, err := consumer.NewIntents(d.store)
+		all, err := d.columns(h.Context(), t.Policy.Store(t.Consumer.Store).SQLite.Prefix)
 		if err != nil {
 			h.Fatal(err)
 		}
-		as := func(one *sqlhandler.Handler) runs[*sql.Tx] { return writing(one, handled(one), w) }
-		made := tested(t, d.store, dispatch(handlers.byType, as), func(ctx context.Context) (string, error) {
-			all, err := d.columns(ctx, t.Policy.Store(t.Consumer.Store).SQLite.Prefix)
-			if err != nil {
-				return "", err
-			}
-			rows, err := contents(ctx, d.db, t.compared(all))
-			if err != nil {
-				return "", err
-			}
-			intents, err := t.intents(ctx, d.store)
-			return rows + intents, err
-		})
-		if t.Again != nil {
+		made := tested(h, t, a, access[*sql.Tx]{d.store, handled, (*sqlhandler.Effects).Handle, t.effect(d.db, all, d.store)})
+		if t.Again != nil && made.Provider == nil { // the provider of a child process would end with it
 			made.Process = &handlertest.Process{Database: path, Command: t.Again}
 		}
 		return made
@@ -191,15 +176,44 @@ func (t *Trial) makeTemplate(ctx context.Context, path string) (err error) {
 // The method checked returns an error if the statements do not fit the tables, or if an ignored column does
 // not exist.
 func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
-	if _, err := a.handlers(ctx, t.Consumer, a.Stores[0]); err != nil {
+	_, err := a.handlers(ctx, t.Consumer, a.Stores[0])
+	if err == nil && t.answers() {
+		_, err = a.effects(ctx, t.Consumer, a.Stores[0])
+	}
+	if err != nil {
 		return err
 	}
 	return t.knows(all)
 }
 
-// The function tested returns the handler of a consumer for the subtests.
-func tested[Tx any](t *Trial, st store.TxStore[Tx], handle runs[Tx], effect func(ctx context.Context) (string, error)) handlertest.Handler[Tx] {
-	return handlertest.Handler[Tx]{Store: st, Handle: handle, Messages: t.Messages, Effect: effect, Config: t.Consumer.Config()}
+// access is how a trial uses a database: how statements and the effects of an answer are executed or queued, and what
+// their effect is.
+type access[Tx any] struct {
+	store  store.TxStore[Tx]
+	run    func(*sqlhandler.Handler) runs[Tx]
+	apply  func(e *sqlhandler.Effects, ctx context.Context, tx Tx, a *sqlhandler.Answer, m *semel.Message) error
+	effect func(ctx context.Context) (string, error)
+}
+
+// tested returns the handler of the consumer for a subtest: its statements, or a call of a provider.
+func tested[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]) handlertest.Handler[Tx] {
+	made := handlertest.Handler[Tx]{Store: d.store, Messages: t.Messages, Effect: d.effect, Config: t.Consumer.Config()}
+	w, err := consumer.NewIntents(d.store)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if t.Consumer.Handler.HTTP != nil {
+		made.Provider = t.provider()
+		made.Handle, err = called(h, t, a, d, made.Provider, w)
+	} else {
+		var all handlers
+		all, err = a.handlers(h.Context(), t.Consumer, a.Stores[0])
+		made.Handle = dispatch(all.byType, func(one *sqlhandler.Handler) runs[Tx] { return writing(one, d.run(one), w) })
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	return made
 }
 
 // runTrial runs all subtests, each as a separate test. A child process runs only the subtest for which it was

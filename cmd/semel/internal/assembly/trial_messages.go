@@ -68,16 +68,23 @@ func (t *Trial) keyOf(d *source.Delivery) (key semel.Key, fault string) {
 	if d.Refused != "" {
 		return key, d.Detail
 	}
+	key, err := t.identityOf(d.Message)
+	if err != nil {
+		return key, err.Error()
+	}
+	return key, ""
+}
+
+// identityOf returns the identity of a message, as the consumer finds it.
+func (t *Trial) identityOf(m *semel.Message) (semel.Key, error) {
 	from := t.Consumer.Config().Identity
 	if from == nil {
 		from = identity.CloudEvents()
 	}
-	m := *d.Message
+	read, key := *m, semel.Key{Consumer: t.Consumer.Name}
 	var err error
-	if key.Source, key.ID, err = from.Identify(&m); err != nil {
-		return key, err.Error()
-	}
-	return key, ""
+	key.Source, key.ID, err = from.Identify(&read)
+	return key, err
 }
 
 // The function format returns the format of the messages in the consumer's source. If the source is not a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/internal/handlertest"
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -68,8 +69,13 @@ func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text
 	}
 	s := a.Stores[0]
 	d := s.database.(*postgres)
+	empty := "" // the intents of a message have the same ids in each subtest
+	if len(t.senders()) > 0 {
+		own := in.own + "." + of.Postgres.Prefix
+		empty = "truncate " + own + "inbox, " + own + "edits, " + own + "markers;\n"
+	}
 	renew := func(ctx context.Context) ([]column, error) {
-		_, err := d.db.ExecContext(ctx, "drop schema "+in.users+" cascade; create schema "+in.users+";\n"+text)
+		_, err := d.db.ExecContext(ctx, empty+"drop schema "+in.users+" cascade; create schema "+in.users+";\n"+text)
 		if err != nil {
 			return nil, fmt.Errorf("create the tables for the test: %w", err)
 		}
@@ -82,32 +88,28 @@ func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text
 	if err := t.checked(ctx, a, all); err != nil {
 		return nil, err
 	}
-	handlers, err := a.handlers(ctx, t.Consumer, s)
-	if err != nil {
-		return nil, err
-	}
 	prepare := func(h handlertest.T) {
 		if _, err := renew(h.Context()); err != nil {
 			h.Fatal(err)
 		}
 	}
-	effect := func(ctx context.Context) (string, error) { return contents(ctx, d.db, t.compared(all)) }
+	effect := t.effect(d.db, all, d.plain)
 	if queues(t.Consumer) {
 		return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*pgxstore.Queue] {
 			prepare(h)
-			return tested(t, d.direct.Queued(), dispatch(handlers.byType, queued), effect)
+			return tested(h, t, a, access[*pgxstore.Queue]{d.direct.Queued(), queued, (*sqlhandler.Effects).Queue, effect})
 		}), nil
 	}
 	return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*sql.Tx] {
 		prepare(h)
-		return tested(t, d.plain, dispatch(handlers.byType, handled), effect)
+		return tested(h, t, a, access[*sql.Tx]{d.plain, handled, (*sqlhandler.Effects).Handle, effect})
 	}), nil
 }
 
 // tables returns the statements that create the user's tables: the statements of the policy's setup file, and
 // those of the file Setup.
 func (t *Trial) tables(of *policy.Store) (string, error) {
-	if of.Setup == "" && t.Setup == "" {
+	if of.Setup == "" && t.Setup == "" && !t.onlyCalls() {
 		return "", fmt.Errorf("store %s has no setup, so its tables cannot be created in another schema; write setup: FILE.sql at the store, or give --setup FILE.sql, without names of schemas", of.Name)
 	}
 	text := ""
@@ -148,6 +150,11 @@ func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
 	for _, h := range t.Consumer.Handlers() {
 		for _, s := range h.Statements {
 			texts["a statement of "+h.At] += s.SQL + ";\n"
+		}
+	}
+	if t.answers() {
+		for _, s := range t.Consumer.Handler.HTTP.Effects.Statements {
+			texts["the statement "+s.Name+" of handler.http.effects"] = s.SQL
 		}
 	}
 	for where, text := range texts {

@@ -43,7 +43,7 @@ func (t *Trial) knows(all []column) error {
 			return fmt.Errorf("--ignore %s: there is no such column; write TABLE.COLUMN", name)
 		}
 	}
-	if len(t.compared(all)) == 0 && !slices.ContainsFunc(t.Consumer.Handlers(), func(h policy.Statements) bool { return len(h.Intents) > 0 }) {
+	if len(t.compared(all)) == 0 && !t.onlyCalls() && len(t.senders()) == 0 {
 		return fmt.Errorf("store %s has no tables to compare; create them with setup: FILE.sql at the store, or with --setup", t.Consumer.Store)
 	}
 	return nil
@@ -96,22 +96,37 @@ func rowsOf(ctx context.Context, db *sql.DB, of []column) (found []string, err e
 	return found, rows.Err()
 }
 
-// intents returns the intents that the handler has written, as a text.
-func (t *Trial) intents(ctx context.Context, st store.Inbox) (string, error) {
-	var lines []string
-	for _, h := range t.Consumer.Handlers() {
-		for _, one := range h.Intents {
-			rows, err := st.Rows(ctx, store.RowFilter{Consumer: one.To, Bodies: true})
+// senders returns the names of the consumers that send the handler's intents.
+func (t *Trial) senders() (names []string) {
+	for _, c := range t.Policy.Consumers {
+		if t.Consumer.WritesTo(c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// effect returns a function that returns the rows of these columns, and the intents, as a text.
+func (t *Trial) effect(db *sql.DB, all []column, st store.Inbox) func(context.Context) (string, error) {
+	all = t.compared(all)
+	return func(ctx context.Context) (string, error) {
+		text, err := contents(ctx, db, all)
+		if err != nil {
+			return "", err
+		}
+		var lines []string
+		for _, to := range t.senders() {
+			rows, err := st.Rows(ctx, store.RowFilter{Consumer: to, Bodies: true})
 			if err != nil {
 				return "", err
 			}
 			for _, r := range rows {
-				lines = append(lines, fmt.Sprintf("intent to %s: %s %s", one.To, r.Key.ID, r.Message.Body))
+				lines = append(lines, fmt.Sprintf("intent to %s: %s %s", to, r.Key.ID, r.Message.Body))
 			}
 		}
+		slices.Sort(lines)
+		return text + "\n" + strings.Join(lines, "\n"), nil
 	}
-	slices.Sort(lines)
-	return "\n" + strings.Join(slices.Compact(lines), "\n"), nil
 }
 
 // The function quoted returns a name as an identifier of SQL.

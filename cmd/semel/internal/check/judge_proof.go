@@ -29,6 +29,9 @@ func (s *Subject) prove(p *policy.Policy) {
 func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 	return func(s *Subject) Answer {
 		again := fmt.Sprintf("semel check --prove --consumer %s --config %s", s.Consumer.Name, s.Policy.File)
+		if h := s.Consumer.Handler.HTTP; h != nil && h.Effects != nil {
+			again += " --answers FILE"
+		}
 		switch why := assembly.Untested(s.Policy, s.Consumer); {
 		case why != "":
 			return cannot("test the other side, and this consumer with copies of its messages", "no test of %s is known: %s", what, why)

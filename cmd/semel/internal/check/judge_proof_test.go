@@ -15,6 +15,7 @@ func TestTestsOfTheHandlerAnswerTwoQuestions(t *testing.T) {
 		{Name: "duplicate after success", Group: handlertest.Duplicates, Result: proof.Pass},
 		{Name: "crash before COMMIT", Group: handlertest.BeforeCommit, Result: proof.Pass},
 	}
+	keyless := strings.Replace(calling, "window: 24h", "key: none\n        may_double: a second call does no harm", 1)
 	twice := proof.Subtest{Name: "concurrent duplicates", Group: handlertest.Duplicates, Result: proof.Fail, Says: "the effect differs"}
 	for name, c := range map[string]struct {
 		text                string
@@ -29,7 +30,9 @@ func TestTestsOfTheHandlerAnswerTwoQuestions(t *testing.T) {
 		"K3_4_18_nothing_was_comparable":   {sound, passed[:1], false, "", CannotKnow, CannotKnow, "ran no subtest"},
 		"K3_4_18_the_policy_has_changed":   {sound, passed, true, "", CannotKnow, CannotKnow, "was tested on 2026-05-03, but the policy has changed since"},
 		"K3_4_18_the_file_cannot_be_read":  {sound, nil, false, "broken", CannotKnow, CannotKnow, "broken"},
-		"K3_4_18_a_call_cannot_be_tested":  {calling, nil, false, "", CannotKnow, CannotKnow, "its handler calls an HTTP endpoint"},
+		"K3_4_18_a_call_cannot_be_tested":  {keyless, nil, false, "", CannotKnow, CannotKnow, "its endpoint gets no key"},
+		"K3_4_18_no_test_of_a_call":        {calling, nil, false, "", CannotKnow, CannotKnow, "no test of duplicate delivery is known"},
+		"K3_4_18_a_call_passed":            {calling, passed, false, "", Pass, Pass, "on 2026-05-03 1 subtest passed"},
 		"K3_4_18_no_test_is_known":         {sound, nil, false, "", CannotKnow, CannotKnow, "no test of duplicate delivery is known"},
 		"K3_4_18_the_first_delivery_fails": {sound, []proof.Subtest{{Name: "first delivery", Group: handlertest.First, Result: proof.Fail, Says: "no"}}, false, "", Fail, Fail, "first delivery: no"},
 	} {

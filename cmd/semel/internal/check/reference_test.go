@@ -18,7 +18,7 @@ semel check --consumer billing -o json
 semel check --explain 13
 semel check --deep                           # compares all inbox rows with their markers
 semel check --deep --consumer billing --from 120000
-semel check --prove                          # tests SQL handlers with failures
+semel check --prove                          # tests the handlers with failures
 ` + "```" + `
 
 For operators and reviewers. ` + "`semel check`" + ` answers these questions about each consumer of a policy, from the policy, its database and its broker, and changes nothing. Each answer is **pass**, **fail** with the remedy, **cannot know** with the reason, or **does not apply**, and has its evidence. ` + "`--explain NUMBER`" + ` prints why a question matters and when the answer is fail. If a database or a broker is down, the command answers fewer questions and reports what it could not read, after ` + "`--timeout`" + ` (15 seconds).

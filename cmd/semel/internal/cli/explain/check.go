@@ -23,19 +23,21 @@ func checkCommand(c *command.CLI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check each consumer against a design review",
-		Long: `Answer numbered questions about each consumer of the policy: what makes its
-effect happen once, and whether that works. An answer is pass, fail with the
-remedy, or "cannot know" with the reason. Without --prove the command changes
-nothing. It answers fewer questions if a database or broker does not respond.
+		Long: `Answer numbered questions about each consumer: what makes its effect happen
+once, and whether that works. An answer is pass, fail with the remedy, or
+"cannot know" with the reason. Without --prove the command changes nothing.
+
+If a database or broker does not respond, fewer questions are answered.
 
 --deep compares rows, markers, streams and intents, 5,000 rows in a statement.
 It prints the last row that it read, also after an interrupt; --from ROW
 continues there.
 
---prove tests SQL handlers instead: with duplicates, crashes and other failures,
-in tables of its own. It writes the results to a file beside the policy, from
-which semel check answers questions 4 and 18. The messages are those of
---messages, or the first ones of a source that is a file.
+--prove tests the handlers instead: with duplicates, crashes and other failures,
+in tables of its own, and with a provider of its own in place of an endpoint. It
+writes the results to a file beside the policy, from which semel check answers
+questions 4 and 18. The messages are those of --messages, or the first ones of a
+source that is a file.
 
 --explain N explains question N and its answers.
 

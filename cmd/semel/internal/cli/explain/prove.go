@@ -23,14 +23,15 @@ import (
 
 // proving has the flags of semel check --prove.
 type proving struct {
-	on              bool
-	messages, setup string
-	ignore          []string
+	on                       bool
+	messages, answers, setup string
+	ignore                   []string
 }
 
 func (f *proving) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.on, "prove", false, "test SQL handlers with failures")
+	cmd.Flags().BoolVar(&f.on, "prove", false, "test handlers with failures")
 	cmd.Flags().StringVar(&f.messages, "messages", "", "with --prove, file with one message a line")
+	cmd.Flags().StringVar(&f.answers, "answers", "", "with --prove, file with one answer a line")
 	cmd.Flags().StringVar(&f.setup, "setup", "", "with --prove, SQL file with tables and rows")
 	cmd.Flags().StringSliceVar(&f.ignore, "ignore", nil, "with --prove, TABLE.COLUMN not to compare")
 }
@@ -38,7 +39,7 @@ func (f *proving) add(cmd *cobra.Command) {
 // check returns an error for a flag that needs --prove but is given without it, and for a flag that excludes
 // --prove.
 func (f *proving) check(cmd *cobra.Command) error {
-	for _, name := range []string{"messages", "setup", "ignore"} {
+	for _, name := range []string{"messages", "answers", "setup", "ignore"} {
 		if cmd.Flags().Changed(name) && !f.on {
 			return command.UsageError("--%s belongs to --prove: give both", name)
 		}
@@ -68,8 +69,8 @@ func (f *proving) run(ctx context.Context, c *command.CLI) error {
 	switch {
 	case c.Consumer != "" && p.Consumer(c.Consumer) == nil:
 		return c.NoConsumer(p, c.Consumer)
-	case f.messages != "" && c.Consumer == "" && len(p.Consumers) > 1:
-		return command.UsageError("--messages: the messages are one consumer's: name it with --consumer")
+	case f.messages+f.answers != "" && c.Consumer == "" && testable(p) > 1:
+		return command.UsageError("--messages and --answers are for one consumer: name it with --consumer")
 	}
 	hash, err := proof.Hash(p)
 	if err != nil {
@@ -111,6 +112,16 @@ func (f *proving) run(ctx context.Context, c *command.CLI) error {
 	return printProofs(c, p, views)
 }
 
+// testable returns the number of consumers whose handlers can be tested.
+func testable(p *policy.Policy) (n int) {
+	for _, c := range p.Consumers {
+		if assembly.Untested(p, c) == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // failedTrial returns the error of a test that could not begin.
 func failedTrial(of *policy.Consumer, err error) error {
 	var fault shape.Fault
@@ -131,6 +142,9 @@ func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, o
 		return nil, err
 	}
 	if err := f.read(ctx, c, t); err != nil {
+		return nil, err
+	}
+	if err := t.ReadAnswers(f.answers); err != nil {
 		return nil, err
 	}
 	report, err := t.Run(ctx)
