@@ -96,11 +96,11 @@ func (f *fault) arm(p faults.Point, passed int) {
 			f.rule = f.proxy.CutReply(pgproxy.Nth(1, f.commit))
 			return
 		}
-		f.armed = []string{"commit-after", "claim-after", "key-after"}
+		f.armed = []string{f.ends() + "-after"}
 	case f.Kind == fails && f.Point.is(faults.BeforeCommit) && before:
-		f.armed = []string{"commit-before", "claim-before", "key-before"}
+		f.armed = []string{f.ends() + "-before"}
 	case f.Kind == fails && f.Point.is(faults.AfterMark) && begins:
-		f.armed = []string{"begin", "look-up", "claim-before", "key-before"}
+		f.armed = []string{"begin", "look-up", "claim-before", "end-before", "key-before"}
 	case f.Kind == commitCut && before:
 		f.rule = f.proxy.CutRequest(pgproxy.Nth(1, f.commit))
 	case f.Kind == statementCut && f.Point.is(faults.AfterMark) && begins:
@@ -110,13 +110,23 @@ func (f *fault) arm(p faults.Point, passed int) {
 	}
 }
 
-// commit matches what ends a message: COMMIT or, if the effect is in no transaction, the statement that
-// ends a claim or a key.
-func (f *fault) commit(m pgproxy.Message) bool {
-	if f.Strategy.commits() || f.Point.receipt() {
-		return pgproxy.Commit(m)
+// ends returns the operation of the store that ends a message.
+func (f *fault) ends() string {
+	switch {
+	case f.Strategy == leased && !f.Point.receipt():
+		return "end"
+	case f.Strategy == leasedKey:
+		return "key"
 	}
-	return pgproxy.Commit(m) || strings.Contains(m.SQL, "semel_")
+	return "commit"
+}
+
+// commit matches what ends a message: COMMIT, or the statement that ends a claim.
+func (f *fault) commit(m pgproxy.Message) bool {
+	if f.ends() == "end" {
+		return strings.Contains(m.SQL, "h.outcome")
+	}
+	return pgproxy.Commit(m)
 }
 
 // call returns the error of an operation of the store, named as in memstore.Fail; nil if it works.

@@ -21,6 +21,7 @@ const (
 	ownMemory
 	oneWriter
 	sameAsCut
+	asksAgain
 	otherProtocol
 	reasons // the number of reasons
 )
@@ -41,6 +42,7 @@ func (r reason) String() string {
 		ownMemory:     "This store ends with its process, and no other process can use it.",
 		oneWriter:     "A frozen process keeps the only write lock of the file, so no other process can continue its work.",
 		sameAsCut:     "A call of this store fails when its connection is cut; the three kinds of cuts run this cell.",
+		asksAgain:     "The end of a leased key is requested again until the store answers, so the point after a lost reply is not passed.",
 		otherProtocol: "The test proxy, which cuts connections at a message, reads the protocol of PostgreSQL only.",
 	}[r]
 }
@@ -60,6 +62,8 @@ func (c cell) impossible() reason {
 		return c.cannotFail()
 	case c.Kind.cut():
 		return c.cannotCut()
+	case c.Strategy == leasedKey && c.Point.is(faults.CommitReplyLost):
+		return asksAgain
 	case c.Kind == restarts && !c.Base.isPostgres() && c.Base != inRedis:
 		return noServer
 	case (c.Kind == killed || c.Kind == frozen) && c.Base == inMemory:

@@ -78,7 +78,7 @@ func (s faultyFile) StartCalls(ctx context.Context, all []store.Claim, lease tim
 }
 
 func (s faultyFile) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
-	return around(s.fault, "claim", func() ([]int, error) { return s.Store.End(ctx, all) })
+	return around(s.fault, "end", func() ([]int, error) { return s.Store.End(ctx, all) })
 }
 
 // faultyKeys is a store of leased keys whose calls fail as a fault says.

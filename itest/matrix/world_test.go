@@ -187,7 +187,9 @@ func openFile(path string) (*sql.DB, error) {
 }
 
 func (w *world) openMemory() {
-	st := memstore.New(memstore.Fail(w.fault.call))
+	st := memstore.New(memstore.Fail(func(operation string) error {
+		return w.fault.call(strings.Replace(operation, "claim-", "end-", 1)) // the name of all operations of claims
+	}))
 	w.effects = func(context.Context) (map[string]int, error) {
 		all := map[string]int{}
 		for n := range messages {
