@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,7 +77,12 @@ func (f *fault) acts() func() {
 			select {} // the signal may reach another thread of this process first
 		}
 	case frozen:
-		return func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+		return func() {
+			thawed := make(chan os.Signal, 1)
+			signal.Notify(thawed, syscall.SIGCONT)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			<-thawed // the signal may reach another thread of this process first
+		}
 	case restarts:
 		return f.restart
 	}

@@ -39,6 +39,7 @@ type world struct {
 	// Folder has the acks, the calls to the other system, and a database in SQLite. Server is the address of
 	// another store.
 	folder, server string
+	empty          []byte // a database in SQLite without effects
 	fault          *fault
 
 	make    func(source.Source) (running, error)
@@ -133,8 +134,8 @@ func (w *world) config(src source.Source) consumer.Config {
 	case leasedKey:
 		c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
 	}
-	if w.Strategy.acksOnReceipt() || w.Strategy.calls() {
-		c.Workers = 1 // then a point is passed in a fixed order, and no second call is under way
+	if w.Strategy.acksOnReceipt() || w.Strategy.calls() || w.Kind == frozen {
+		c.Workers = 1 // then points are passed in a fixed order, and no second call or transaction is under way
 	}
 	return c
 }
