@@ -132,15 +132,15 @@ func kinds() []kind {
 
 // cells returns all cells. Faults in one process, and the kills of processes on SQLite, meet each lane mode.
 // The other faults take more time: each combination of store, strategy, kind and point meets one lane mode,
-// and neighbouring combinations meet different ones. If short is set, this applies to all kinds.
-func cells(short bool) (all []cell) {
+// and neighbouring combinations meet different ones.
+func cells() (all []cell) {
 	modes, turn := []consumer.LaneMode{consumer.LanesNone, consumer.LanesPartition, consumer.LanesKey}, 0
 	for _, b := range bases() {
 		for _, s := range strategies() {
 			for _, k := range kinds() {
 				for _, p := range points() {
 					c := cell{Base: b, Strategy: s, Kind: k, Point: p}
-					if turn++; !short && (k.inProcess() && (b == inMemory || b == inSQLite) || k == killed && b == inSQLite) {
+					if turn++; k.inProcess() && (b == inMemory || b == inSQLite) || k == killed && b == inSQLite {
 						for _, c.Lanes = range modes {
 							all = append(all, c)
 						}
@@ -153,4 +153,16 @@ func cells(short bool) (all []cell) {
 		}
 	}
 	return all
+}
+
+// short reports whether a cell belongs to the part of the matrix that `make test` runs: one lane mode, and
+// on PostgreSQL what its connections and killed processes cause.
+func (c cell) short(turn int) bool {
+	switch {
+	case c.Kind == frozen || c.Kind == restarts || int(c.Lanes) != turn%3 && (c.Base == inMemory || c.Base == inSQLite):
+		return false
+	case c.Base.isPostgres():
+		return c.Kind.cut() || c.Kind == killed && turn%2 == 0
+	}
+	return c.Base != inSQLite || !c.Kind.inUserCode()
 }
