@@ -15,9 +15,9 @@ PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/in
 # What test runs against servers, and verify: the suite of PostgreSQL's stores in each of the ways
 # to them, faults, neighbouring releases, the proofs' own tests. The longest packages begin first:
 # they mostly wait for servers, and the others fill in.
-STORES = $(shell $(GO) list ./itest/store/sqlite ./itest/store/handlers ./itest/http/httpkey ./itest/store/redis ./itest/source/kafka)
+STORES = $(shell $(GO) list ./itest/store/sqlite ./itest/store/handlers ./itest/http/httpkey ./itest/store/redis ./itest/source/kafka ./itest/matrix)
 BINARY = $(shell $(GO) list ./cmd/semel ./itest/source/kafka/takeover ./itest/store/pgxstore)
-LONGEST = $(shell $(GO) list ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
+LONGEST = $(shell $(GO) list ./itest/matrix ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
 SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/...))
 LONGEST_RACED = $(shell $(GO) list ./consumer ./kafka)
 RACED = $(LONGEST_RACED) $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) $(LONGEST_RACED) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))

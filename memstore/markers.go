@@ -130,6 +130,9 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.ask("look-up"); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	verdicts := make([]store.Verdict, len(marks))

@@ -95,7 +95,8 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 //   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller gets
 //     store.CommitUnknown;
 //   - "rows" of store.Inbox, "retention" of store.Reaper, "results" of admin.Results;
-//   - "claim-before" and "claim-after" of store.Leases, before and after the operation is done;
+//   - "claim-before" and "claim-after" of store.Leases, before and after the operation is done; "look-up"
+//     of its LookUpMarkers;
 //   - "offsets", "advance-before" and "advance-after" of laneoffset.Store;
 //   - "emit-before" and "emit-after" of admin.Emitter, "control" of admin.Controls, "replay" of
 //     admin.Replays, "foretell" of admin.Previewer, "generations" of admin.Generations, "seal" of

@@ -38,7 +38,7 @@ func TestSealingThatIsKilledGoesOn(t *testing.T) {
 			sqlsuite.Acted(t, s, 1, 2)
 			sqlsuite.SealedAll(t, s, nil)
 			sqlsuite.Acted(t, s, 3, 7)
-			killWith(t, order{Path: path, Seal: true, Lines: c.lines})
+			killWith(t, order{Path: path, Lines: c.lines})
 			want := 5
 			if c.lines == sealedThen {
 				want = 0
