@@ -31,7 +31,7 @@ type StoredRetention struct {
 	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest behind.
 	// Oldest is the broker's timestamp of the oldest unsettled record in that lane. If the lane had settled
 	// all records, Oldest is the time of its last report. Held and Oldest are empty if no lane is behind by
-	// more than LaneTimeout.
+	// more than five minutes.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
@@ -48,26 +48,19 @@ type StoredRetention struct {
 	// marker in tables and indexes; 0 if unknown.
 	LastDay     int64
 	MarkerBytes int64
-	// Days is set for a consumer whose markers are partitioned by day.
-	Days MarkerDays
-}
-
-// MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. For other stores, MarkerDays
-// is zero.
-type MarkerDays struct {
-	// Kept is the number of partitions, including those for later days. First is the start of the first
-	// partition. Due is the number of partitions that are entirely before the cutoff and still exist: they
-	// contain messages that have not ended, or they have not been dropped yet.
-	Kept, Due int64
-	First     time.Time
+	// Days describes the daily partitions of a store with Limits.PartitionedBy; zero for other stores. Kept is
+	// the number of partitions, including those for later days. First is the start of the first partition. Due
+	// is the number of partitions that are entirely before the cutoff and still exist: they contain messages
+	// that have not ended, or they have not been dropped yet.
+	Days struct {
+		Kept, Due int64
+		First     time.Time
+	}
 }
 
 // MaxClockSkew is how far the timestamp of a message may be ahead of the store's clock, if the age of the
 // message is checked.
 const MaxClockSkew = time.Hour
-
-// LaneTimeout is how long a lane may be silent or behind before operators are told.
-const LaneTimeout = 5 * time.Minute
 
 // Reaping is the argument of Reaper.Reap.
 type Reaping struct {

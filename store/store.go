@@ -123,9 +123,21 @@ type Mark struct {
 	// Age, if not zero, is the time of the message. If that time is before the scope's low-water mark, a new
 	// message gets the verdict Old, because markers of that age may have been removed. See Reaper.
 	Age time.Time
-	// Previous, if not nil, is the message's previous identity. The same statement writes a marker for it.
-	// Only Semel's own stores get Previous.
-	Previous *PreviousMark
+	// Previous, if not nil, is the message's identity under the previous derivation; only its Scope, ID and
+	// Strict are set. The store writes a marker for Previous together with the marker of the Mark, with the
+	// same fingerprint and outcome, and removes both together. The Mark is Fresh only if neither identity had a
+	// marker.
+	//
+	//   - If a marker of the Mark's own identity exists, its verdict counts. The marker that the batch wrote
+	//     for the previous identity is removed.
+	//   - Otherwise, if a marker of the previous identity exists, its verdict counts: Seen, Newer, Busy, or
+	//     Conflict with Known for rows of either identity. The marker that the batch wrote for the Mark's own
+	//     identity is removed.
+	//
+	// A Repeat is counted in the row of the identity whose verdict counts. If two marks of a batch have an
+	// identity in common, and the batch itself wrote the marker for the first of them, the second is Busy. Only
+	// Semel's own stores get Previous.
+	Previous *Mark
 	// Strict makes an existing marker a Conflict, unless its fingerprint can be compared with the mark's
 	// fingerprint and is equal.
 	Strict bool

@@ -29,7 +29,7 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 // both returns a mark with a current identity and with a previous identity.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
-	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	m.Previous = &store.Mark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 

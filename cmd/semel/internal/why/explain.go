@@ -173,7 +173,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{Command{"consumers", "resume", name}.because()}}
-	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
+	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > timing.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
 			f.run(name)}
 	}
