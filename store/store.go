@@ -259,7 +259,8 @@ type Ending struct {
 	// Rows has the inbox rows to write, for a store with an Inbox. A store without an Inbox rejects them with
 	// ClassPermanent.
 	Rows []Row
-	// Claims has the claims that end with the commit: each row and its marker change as the event says. If one
+	// Claims has the claims that end with the commit: each row gets the state of its ClaimEnding, and its marker
+	// the outcome of that state. If one
 	// of the claims is no longer valid, nothing is committed, and Result.Class is ClassClaimLost. Only a store
 	// with Leases gets claims.
 	Claims []ClaimEnding

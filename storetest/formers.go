@@ -200,7 +200,7 @@ func (s suite[Tx]) formerRows(t *T) {
 			if len(claimed) != 1 {
 				t.Fatalf("claimed %+v", claimed)
 			}
-			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: store.RowCompleted, Ran: true}})
+			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, State: store.StateCompleted, Ran: true}})
 			t.must(err)
 			if len(lost) > 0 {
 				t.Error("the claim is lost")

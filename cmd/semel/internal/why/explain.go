@@ -292,7 +292,7 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
+	if admin.MayAct(admin.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
 		a.Do, never = []Command{change("messages reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
