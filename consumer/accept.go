@@ -99,7 +99,7 @@ func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *delivery.Delivery, 
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.retention.AgeOf(p)}
 	var err error
 	if it.Former != nil {
-		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
+		m.Previous = &store.Mark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
 		if m.Previous.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Former.Source, Previous: true}); err != nil {
 			return m, err
 		}

@@ -23,7 +23,7 @@ type unrecorded struct {
 
 func (s *unrecorded) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	for i := range all {
-		if all[i].Event == store.RowCompleted && s.refuses.Load() {
+		if all[i].State == store.StateCompleted && s.refuses.Load() {
 			return nil, io.ErrUnexpectedEOF
 		}
 	}

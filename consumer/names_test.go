@@ -38,7 +38,7 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"KeyState":        func(n uint8) fmt.Stringer { return keystore.State(n) },
 	"KeyEvent":        func(n uint8) fmt.Stringer { return keystore.Event(n) },
 	"Durability":      func(n uint8) fmt.Stringer { return keystore.Durability(n) },
-	"RowEvent":        func(n uint8) fmt.Stringer { return store.RowEvent(n) },
+	"RowEvent":        func(n uint8) fmt.Stringer { return admin.RowEvent(n) },
 	"Strategy":        func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
 	"Decision":        func(n uint8) fmt.Stringer { return semel.Decision(n) },
 	"GenerationState": func(n uint8) fmt.Stringer { return generations.State(n) },

@@ -59,7 +59,7 @@ func (s *Store) Record(_ context.Context, a store.Act) error {
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
-		if err := admin.MayAct(store.RowDiscarded, &r.StoredRow, false); err != nil {
+		if err := admin.MayAct(admin.RowDiscarded, &r.StoredRow, false); err != nil {
 			return err
 		}
 		s.closeMarker(r)
@@ -98,18 +98,18 @@ func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, resu
 
 // Requeue implements admin.Requeuer.
 func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return s.again(ctx, store.RowRetried, a, rows)
+	return s.again(ctx, admin.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
 func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return s.again(ctx, store.RowReleased, a, rows)
+	return s.again(ctx, admin.RowReleased, a, rows)
 }
 
 // Reopen implements admin.Requeuer.
 func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
-		if err := admin.MayAct(store.RowReopened, &r.StoredRow, false); err != nil {
+		if err := admin.MayAct(admin.RowReopened, &r.StoredRow, false); err != nil {
 			return err
 		}
 		if err := s.mayRun(r, s.others(r)); err != nil {
@@ -118,14 +118,14 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 		if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
 			return noMarker(r)
 		}
-		s.become(r, store.RowReopened)
+		s.become(r, admin.RowReopened)
 		r.Reason, r.Place = admin.ReopenedReason(r.Reason), 0
 		return nil
 	})
 }
 
-// The method again makes rows due now.
-func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
+// again schedules rows to run now.
+func (s *Store) again(ctx context.Context, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
 		if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows [
 		if r.State == store.StateDeadLettered {
 			r.Place = 0 // the row is removed from its queue
 		}
-		r.State, _ = r.State.After(e)
+		r.State, _ = admin.After(r.State, e)
 		r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}
 		s.touch(r)
 		return nil
@@ -162,7 +162,7 @@ func (s *Store) Acts(_ context.Context, number int64, limit int) ([]store.Act, e
 // Suppress implements admin.Requeuer.
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
-		if err := admin.MayAct(store.RowSuppressed, &r.StoredRow, false); err != nil {
+		if err := admin.MayAct(admin.RowSuppressed, &r.StoredRow, false); err != nil {
 			return err
 		}
 		if m := s.markers[r.key.identity]; s.owns(r) && m.outcome != store.Applied {

@@ -60,7 +60,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		return slices.Repeat([]error{err}, len(rows))
 	}
 	return s.eachRow(ctx, a, found.String(), rows, func(r *row) error {
-		if err := admin.MayAct(store.RowResolved, &r.StoredRow, false); err != nil {
+		if err := admin.MayAct(admin.RowResolved, &r.StoredRow, false); err != nil {
 			return err
 		}
 		others := s.others(r)
@@ -72,14 +72,14 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		}
 		r.called, r.Started = 0, 0
 		if found == admin.ResolvedDone {
-			s.become(r, store.RowResolved)
+			s.become(r, admin.RowResolved)
 			r.CallsFinished = r.CallsStarted
 			s.advance(r)
 		} else {
 			if r.State == store.StateDeadLettered {
 				r.Place = 0 // the row leaves its line
 			}
-			s.become(r, store.RowRetried)
+			s.become(r, admin.RowRetried)
 			r.DueAt, r.CalledAt = s.now(), time.Time{}
 			r.CallsStarted, r.CallsFinished, r.again = 0, 0, false
 		}

@@ -104,7 +104,7 @@ func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.E
 	case r.Conflict || s.markers[r.key.identity].outcome != store.Applied:
 		return admin.Emitted{Left: 1}, nil
 	}
-	s.become(r, store.RowEmitted)
+	s.become(r, admin.RowEmitted)
 	r.ReceivedAt = now // the waiting time of the row counts from now
 	r.DueAt, r.again, r.called, r.Place = now, true, 0, 0
 	r.Attempts, r.Started, r.CallsFinished = 0, 0, r.CallsStarted-1

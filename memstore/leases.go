@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
-	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -40,7 +40,7 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 			r.Started = max(r.Started, 1)
 		}
 		blocked := r.State == store.StateBlocked
-		s.become(r, store.RowClaimed)
+		s.become(r, admin.RowClaimed)
 		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
 		taken = append(taken, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
 	}
@@ -54,8 +54,7 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 // locked the store.
 func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	for _, r := range s.rows {
-		_, legal := r.State.After(store.RowClaimed)
-		if legal && !r.waitsInLine() && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
+		if r.State.Outcome() == store.Waiting && !r.waitsInLine() && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
 			due = append(due, r)
 		}
 	}
@@ -75,13 +74,19 @@ func (r *row) claimableAt() time.Time {
 
 func (r *row) claim() store.Claim { return store.Claim{Number: r.Number, Token: r.token} }
 
-// become applies an event to a row and ends the claim. If the marker belongs to the row, become also changes the
-// marker. The event must be allowed in the state of the row. The caller has locked the store.
-func (s *Store) become(r *row, e store.RowEvent) {
-	next, legal := r.State.After(e)
+// become applies an event to a row. The event must be allowed in the state of the row. The caller holds the
+// store's lock.
+func (s *Store) become(r *row, e admin.RowEvent) {
+	next, legal := admin.After(r.State, e)
 	if !legal {
 		panic(fmt.Sprintf("memstore: row %d is %s, where the event %s is not legal", r.Number, r.State, e))
 	}
+	s.setState(r, next)
+}
+
+// setState changes the state of a row and ends the claim. If the marker belongs to the row, setState also
+// changes the marker. The caller holds the store's lock.
+func (s *Store) setState(r *row, next store.RowState) {
 	if s.owns(r) {
 		s.setOutcome(r.key.identity, next.Outcome())
 	}
@@ -204,9 +209,9 @@ func (s *Store) End(_ context.Context, endings []store.ClaimEnding) (lost []int,
 // store.
 func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 	r.endCall(e.Call, r.token)
-	s.become(r, e.Event)
+	s.setState(r, e.State)
 	switch {
-	case e.Event != store.RowReleased:
+	case !e.Released():
 		r.Started = 0
 	case e.Began:
 		r.Started--
@@ -217,13 +222,13 @@ func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 	if e.Steps != nil {
 		r.Steps = steps(e.Steps)
 	}
-	if e.Event == store.RowStepped {
+	if e.Stepped {
 		r.Attempts = 0
 	}
 	if r.State.Outcome() == store.Waiting {
 		r.DueAt = s.now().Add(e.After)
 	}
-	if e.Event == store.RowBlocked {
+	if e.State == store.StateBlocked {
 		r.Stream, r.Version = string(e.Version.Stream), e.Version.Number
 	}
 	if e.Reason != "" {
@@ -235,7 +240,7 @@ func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 			r.FirstError = r.LastError
 		}
 	}
-	return lines.Leaves(e.Event) && s.advance(r)
+	return e.State.Ended() && s.advance(r)
 }
 
 // Reclaim implements store.Leases.

@@ -78,7 +78,7 @@ func (s *Store) advance(left *row) (freed bool) {
 	if next == nil || next.State != store.StateBlocked {
 		return false
 	}
-	s.become(next, store.RowFreed)
+	s.become(next, admin.RowFreed)
 	next.DueAt, next.Reason = s.now(), reasonname.None
 	return true
 }
@@ -104,7 +104,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
 		if r.waitsInLine() && s.first(r.Line) == r {
-			s.become(r, store.RowFreed)
+			s.become(r, admin.RowFreed)
 			r.DueAt, r.Reason = s.now(), reasonname.None
 			freed++
 		}
@@ -130,7 +130,7 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 // leave removes a row from its line (the queue of a key or lane). If the row was blocked, it can be claimed now.
 func (s *Store) leave(r *row) {
 	if r.State == store.StateBlocked {
-		s.become(r, store.RowFreed) // the row no longer waits for another row
+		s.become(r, admin.RowFreed) // the row no longer waits for another row
 		r.DueAt, r.Reason = s.now(), reasonname.None
 	} else {
 		s.touchWaiting(r)

@@ -41,7 +41,7 @@ func TestAClaimIfTheMarkerDoesNotWait(t *testing.T) {
 		if err := b.Tx(0).Set("effect", []byte("1")); err != nil {
 			t.Fatal(err)
 		}
-		end := store.Ending{Claims: []store.ClaimEnding{{Claim: mark.Claim, Event: store.RowCompleted}}}
+		end := store.Ending{Claims: []store.ClaimEnding{{Claim: mark.Claim, State: store.StateCompleted}}}
 		if r := b.Commit(t.Context(), end); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost || s.Get("effect") != nil {
 			t.Errorf("%+v, effect %q", r, s.Get("effect"))
 		}

@@ -106,15 +106,14 @@ func (s *Store) over(r *row) bool {
 			others = append(others, o.twin())
 		}
 	}
-	e, why := sqlform.Over(marked, m.stored(), s.owns(r), others)
-	if e == 0 {
+	state, why := sqlform.Over(marked, m.stored(), s.owns(r), others)
+	if state == "" {
 		m.fingerprint = r.Fingerprint
 		s.markers[r.key.identity] = m
 		return false
 	}
-	r.State, _ = store.StateInProgress.After(e)
-	r.token, r.DueAt, r.LockedUntil, r.Started = 0, time.Time{}, time.Time{}, 0
-	if reason := sqlform.OverReason(e); reason != "" {
+	r.State, r.token, r.DueAt, r.LockedUntil, r.Started = state, 0, time.Time{}, time.Time{}, 0
+	if reason := sqlform.OverReason(state); reason != "" {
 		r.Reason, r.LastError = semel.Reason(reason), why
 		if r.FirstError == "" {
 			r.FirstError = why

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -97,7 +98,7 @@ func (s *Store) Retentions(_ context.Context, consumer string) ([]store.StoredRe
 
 func (s *Store) retention(k *kept) store.StoredRetention {
 	r := store.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
-	if name, is := k.behind(); is.Before(k.progress.Add(-store.LaneTimeout)) && name != "" {
+	if name, is := k.behind(); is.Before(k.progress.Add(-timing.LaneTimeout)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
 	r.Low = s.low[k.Consumer]

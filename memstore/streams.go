@@ -97,7 +97,7 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 			r.Reason = semel.ReasonConflict // the marker belongs to a message with other content
 			s.touch(r)
 		default:
-			s.become(r, store.RowFreed)
+			s.become(r, admin.RowFreed)
 			r.DueAt, r.Reason = s.now(), reasonname.None
 			freed = true
 		}

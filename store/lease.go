@@ -77,20 +77,24 @@ type ClaimEnding struct {
 	Claim
 	// Mark is the index of the claim's mark, if the ending is in Ending.Claims.
 	Mark int
-	// Event is RowCompleted, RowStepped, RowFailed, RowParked, RowDeadLettered, RowDiscarded, RowReleased, or
-	// RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are treated as RowReleased if the earlier versions
-	// have taken effect since and Mark.Asks is set.
-	Event RowEvent
-	// After, with RowFailed and RowBlocked, is the delay until the row can be claimed again.
+	// State is the state of the row after its claim: any state except StateInProgress. StateReceived releases
+	// the claim without an attempt, unless Stepped is set. StateBlocked, and StateParked with semel.ReasonGap,
+	// are treated as a release if the earlier versions have taken effect in the meantime and the mark asks
+	// (Mark.Asks).
+	State RowState
+	// Stepped, with StateReceived, is true if a step is committed and the next step can run now. Attempts are
+	// counted from zero again.
+	Stepped bool
+	// After, with StateFailedRetryable and StateBlocked, is the delay until the row can be claimed again.
 	After  time.Duration
 	Reason semel.Reason
-	// Version, with RowBlocked, is the version with which the row waits; the row stores it.
+	// Version, with StateBlocked, is the version with which the row waits; the row stores it.
 	Version versions.Position
 	// Lined is true if the row is in a line (a queue of messages that are processed in order). When a row in a line
 	// ends, the next row of the line is unblocked. Only Semel's own stores have lines.
 	Lined bool
-	// Began, with RowReleased, removes the recorded Start of the claim, because the process of the claim is alive.
-	// Starts of other claims stay.
+	// Began is for a release; see Released. If it is true, the recorded Start of this claim is removed, because
+	// the process of the claim is alive. Starts of other claims stay.
 	Began bool
 	// Ran is true if the handler ran, which counts as an attempt.
 	Ran bool
@@ -99,10 +103,13 @@ type ClaimEnding struct {
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last error
 	// message.
 	Error string
-	// Steps, with RowStepped and RowCompleted, has all steps that are complete with this commit, in order; nil
-	// leaves the row's steps unchanged. See Limits.StepOutput.
+	// Steps, with Stepped and with StateCompleted, has all steps that are complete with this commit, in order;
+	// nil leaves the row's steps unchanged. See Limits.StepOutput.
 	Steps []StepDone
 }
+
+// Released reports whether the claim ends without an attempt: the worker gives the row back.
+func (e *ClaimEnding) Released() bool { return e.State == StateReceived && !e.Stepped }
 
 // Reclaimed is the result of Leases.Reclaim for one row.
 type Reclaimed struct {
@@ -128,7 +135,7 @@ type Leases interface {
 	// message may have crashed its process. The end of a claim removes all recorded starts of the row; the release of a
 	// claim removes only the start of that claim.
 	Start(ctx context.Context, claims []Claim) (lost []int, err error)
-	// End ends claims outside of a batch. RowCompleted is for effects outside of the store.
+	// End ends claims outside of a batch. StateCompleted is for effects outside of the store.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
 	// The consumer calls Reclaim after a commit with an unknown outcome. Reclaim gives a new token to those rows that
 	// are in progress with one of the old tokens. Reclaim waits for transactions that are ending one of the claims, and

@@ -11,21 +11,14 @@ var (
 		"PARKED", "BLOCKED", "DEAD_LETTERED", "DISCARDED"}
 )
 
-// KnownOutcome returns the outcome with a stored number. If this release does not write the number, and so does not
-// know its meaning, the bool is false.
-func KnownOutcome(number int64) (Outcome, bool) {
-	for _, o := range []Outcome{Applied, Waiting, Parked, DeadLettered, Discarded} {
-		if number == int64(o) {
-			return o, true
-		}
-	}
-	return 0, false
-}
+// Known reports whether this release knows the outcome. It is false for a number that only a newer release
+// writes.
+func (o Outcome) Known() bool { return o >= Applied && o <= Discarded }
 
 // Found returns the Verdict for a mark whose marker has the given stored outcome: Seen, or Newer if this release does
 // not know the outcome. A store calls Found before it compares fingerprints.
 func Found(number int64) Verdict {
-	if o, known := KnownOutcome(number); known {
+	if o := Outcome(number); o.Known() {
 		return Verdict{Kind: Seen, Was: o}
 	}
 	return Verdict{Kind: Newer, Was: Outcome(number)}

@@ -28,10 +28,10 @@ type Retention struct {
 // by the store's clock, except Oldest.
 type StoredRetention struct {
 	Retention
-	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest behind. Oldest is
-	// the broker's timestamp of the oldest record in that lane that is not acked. If all records of the lane were
-	// acked, Oldest is the time of the lane's last report. If no lane is behind by more than LaneTimeout, Held and
-	// Oldest are empty.
+	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest behind.
+	// Oldest is the broker's timestamp of the oldest unsettled record in that lane. If the lane had settled
+	// all records, Oldest is the time of its last report. Held and Oldest are empty if no lane is behind by
+	// more than five minutes.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
@@ -48,26 +48,19 @@ type StoredRetention struct {
 	// unknown.
 	LastDay     int64
 	MarkerBytes int64
-	// Days is set for a consumer whose markers are partitioned by day.
-	Days MarkerDays
-}
-
-// MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. For other stores, MarkerDays
-// is zero.
-type MarkerDays struct {
-	// Kept is the number of daily partitions, including partitions for future days. First is the start of the first
-	// partition. Due is the number of partitions that are entirely before the cutoff and still exist, because they
-	// contain messages that have not ended, or because they have not been dropped yet.
-	Kept, Due int64
-	First     time.Time
+	// Days describes the daily partitions of a store with Limits.PartitionedBy; zero for other stores. Kept is
+	// the number of partitions, including those for later days. First is the start of the first partition. Due
+	// is the number of partitions that are entirely before the cutoff and still exist: they contain messages
+	// that have not ended, or they have not been dropped yet.
+	Days struct {
+		Kept, Due int64
+		First     time.Time
+	}
 }
 
 // MaxClockSkew is how far the timestamp of a message may be ahead of the store's clock, if the age of the
 // message is checked.
 const MaxClockSkew = time.Hour
-
-// LaneTimeout is how long a lane may be silent or behind before Semel reports it to operators.
-const LaneTimeout = 5 * time.Minute
 
 // Reaping is the argument of Reaper.Reap.
 type Reaping struct {

@@ -124,9 +124,21 @@ type Mark struct {
 	// Age, if not zero, is the time of the message. If Age is before the scope's low-water mark, the answer for a new
 	// message is Old, because markers of that age may have been removed. See Reaper.
 	Age time.Time
-	// Previous, if not nil, is the message's previous identity. The statement that writes the marker also writes a
-	// marker for the previous identity. Only Semel's own stores get Previous.
-	Previous *PreviousMark
+	// Previous, if not nil, is the message's identity under the previous derivation; only its Scope, ID and
+	// Strict are set. The store writes a marker for Previous together with the marker of the Mark, with the
+	// same fingerprint and outcome, and removes both together. The Mark is Fresh only if neither identity had a
+	// marker.
+	//
+	//   - If a marker of the Mark's own identity exists, its verdict counts. The marker that the batch wrote
+	//     for the previous identity is removed.
+	//   - Otherwise, if a marker of the previous identity exists, its verdict counts: Seen, Newer, Busy, or
+	//     Conflict with Known for rows of either identity. The marker that the batch wrote for the Mark's own
+	//     identity is removed.
+	//
+	// A Repeat is counted in the row of the identity whose verdict counts. If two marks of a batch have an
+	// identity in common, and the batch itself wrote the marker for the first of them, the second is Busy. Only
+	// Semel's own stores get Previous.
+	Previous *Mark
 	// Strict makes an existing marker a Conflict, unless its fingerprint can be compared with the mark's
 	// fingerprint and is equal.
 	Strict bool
@@ -247,9 +259,10 @@ type Ending struct {
 	// Rows has the inbox rows to write, for a store with an Inbox. A store without an Inbox rejects rows with
 	// ClassPermanent.
 	Rows []Row
-	// Claims has the claims that end with the commit: the row of a claim and its marker change as the event says. If a
-	// claim is no longer valid, nothing is committed, and Result.Class is ClassClaimLost. Only a store with Leases gets
-	// claims.
+	// Claims has the claims that end with the commit: each row gets the state of its ClaimEnding, and its marker
+	// the outcome of that state. If one
+	// of the claims is no longer valid, nothing is committed, and Result.Class is ClassClaimLost. Only a store
+	// with Leases gets claims.
 	Claims []ClaimEnding
 }
 

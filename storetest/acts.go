@@ -103,7 +103,7 @@ func (s suite[Tx]) requeues(t *T) {
 			b, v := h.begin(h.asking(c))
 			h.wantKinds(v, fresh)
 			t.must(do(h, h.number(c.Number)))
-			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateCompleted}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 				t.Errorf("after %s: %+v", verb, r)
 			}
 			h.wantActs(c.Number, verb+" done")
@@ -156,7 +156,7 @@ func (h *fixture[Tx]) works(number int64) {
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), got[0].Row.Key.ID))
-	h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}})
+	h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, State: store.StateCompleted, Ran: true}}})
 	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 

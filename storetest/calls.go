@@ -98,11 +98,11 @@ func (s suite[Tx]) calls(t *T) {
 				n := h.receive("a", 0, nil).Number
 				first := h.takes(n, long)[0]
 				h.starts(first.Claim, long)
-				h.endsClaim(store.ClaimEnding{Claim: first.Claim, Event: store.RowFailed, Call: store.CallUnknown, Ran: true})
+				h.endsClaim(store.ClaimEnding{Claim: first.Claim, State: store.StateFailedRetryable, Call: store.CallUnknown, Ran: true})
 				h.wantCalls(n, 1, 0)
 				second := h.takes(n, long)[0]
 				h.starts(second.Claim, long)
-				h.endsClaim(store.ClaimEnding{Claim: second.Claim, Event: store.RowFailed, Call: o, Ran: true})
+				h.endsClaim(store.ClaimEnding{Claim: second.Claim, State: store.StateFailedRetryable, Call: o, Ran: true})
 				h.wantCalls(n, want[0], want[1])
 			})
 	}
@@ -114,7 +114,7 @@ func (s suite[Tx]) calls(t *T) {
 				if i == 0 {
 					h.starts(c.Claim, long)
 				}
-				h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Call: o})
+				h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateReceived, Call: o})
 				h.wantCalls(n, 0, 0)
 			}
 		})
@@ -124,7 +124,7 @@ func (s suite[Tx]) calls(t *T) {
 func (s suite[Tx]) resolutions(t *T) {
 	s.run(t, "E3_a_call_resolved_as_done_completes_its_row",
 		"If an operator resolves a call as done, the row is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
-			r := h.unknownCall("a", store.RowParked)
+			r := h.unknownCall("a", store.StateParked)
 			t.must(h.resolve(r, admin.ResolvedDone))
 			if after := h.wantCalls(r.Number, 1, 1); after.State != store.StateCompleted || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
@@ -133,10 +133,10 @@ func (s suite[Tx]) resolutions(t *T) {
 			h.wantActs(r.Number, "resolve done")
 			t.wantErr("a second time", h.resolve(h.number(r.Number), admin.ResolvedDone), semel.ErrState)
 		})
-	for _, event := range []store.RowEvent{store.RowParked, store.RowFailed, store.RowDeadLettered} {
-		s.run(t, "E3_a_call_resolved_as_not_done_is_due/"+event.String(),
+	for _, state := range []store.RowState{store.StateParked, store.StateFailedRetryable, store.StateDeadLettered} {
+		s.run(t, "E3_a_call_resolved_as_not_done_is_due/"+state.String(),
 			"If an operator resolves the calls of a row as not done, the row is due at once, as if no call had been made.", func(t *T, h *fixture[Tx]) {
-				r := h.unknownCall("a", event)
+				r := h.unknownCall("a", state)
 				t.must(h.resolve(r, admin.ResolvedNotDone))
 				h.wantCalls(r.Number, 0, 0)
 				h.wantOutcome("a", store.Waiting)
@@ -146,16 +146,16 @@ func (s suite[Tx]) resolutions(t *T) {
 	}
 	s.run(t, "E3_a_call_resolved_as_not_done_is_due/after_one_of_which_it_was_known",
 		"A row with one known and one unknown call that is resolved as not done is due as if no call had been made.", func(t *T, h *fixture[Tx]) {
-			n := h.callKnown("a", store.RowFailed, 0)
+			n := h.callKnown("a", store.StateFailedRetryable, 0)
 			c := h.takes(n, long)[0]
 			h.starts(c.Claim, long)
-			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
 			h.wantCalls(n, 0, 0)
 		})
 	s.run(t, "E3_trap_T77_a_retry_with_an_unknown_outcome_is_refused",
 		"A row that is parked because its outcome is unknown cannot be retried before an operator resolves the outcome.", func(t *T, h *fixture[Tx]) {
-			r := h.unknownCall("a", store.RowParked)
+			r := h.unknownCall("a", store.StateParked)
 			t.wantErr("a blind retry", h.retry(r.Seen()), semel.ErrState)
 			if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {
 				t.Errorf("the row is %+v", after)
@@ -164,10 +164,10 @@ func (s suite[Tx]) resolutions(t *T) {
 		})
 	s.run(t, "E3_a_known_outcome_cannot_be_resolved",
 		"Resolve refuses a row that is claimed, has changed, or has no unknown outcome, and refuses an invalid resolution.", func(t *T, h *fixture[Tx]) {
-			known, called := h.park("known"), h.number(h.callKnown("called", store.RowParked, long))
+			known, called := h.park("known"), h.number(h.callKnown("called", store.StateParked, long))
 			claimed := h.receive("claimed", 0, nil).Number
 			h.starts(h.takes(claimed, long)[0].Claim, long)
-			unknownCall := h.unknownCall("a", store.RowParked)
+			unknownCall := h.unknownCall("a", store.StateParked)
 			older := unknownCall
 			older.Revision--
 			for _, refused := range []struct {
@@ -190,25 +190,25 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// unknownCall returns a row whose only call has an unknown outcome. The parameter as is the event with which the claim
-// of the row ended.
-func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow {
+// unknownCall returns a row whose only call has an unknown outcome. The claim of the row ended with the
+// state as.
+func (h *fixture[Tx]) unknownCall(id string, as store.RowState) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 	return h.number(n)
 }
 
-// callKnown returns the number of a row whose only call is known to have failed. The parameter as is the event with
-// which the claim of the row ended.
-func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duration) int64 {
+// callKnown returns the number of a row whose only call is known to have failed. The claim of the row ended
+// with the state as.
+func (h *fixture[Tx]) callKnown(id string, as store.RowState, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: as, After: after, Reason: semel.ReasonExhausted, Call: store.CallFailed})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: as, After: after, Reason: semel.ReasonExhausted, Call: store.CallFailed})
 	return n
 }
 
@@ -268,7 +268,7 @@ func (s suite[Tx]) steps(t *T) {
 				if r := h.number(c.Number); !sameSteps(r.Steps, done[:n]) {
 					t.Errorf("step %d is visible before its commit", n)
 				}
-				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: done[:n+1]}}})
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateReceived, Stepped: true, Ran: true, Steps: done[:n+1]}}})
 				h.wantCount("a", n+1)
 				if r := h.number(c.Number); r.State != store.StateReceived || !sameSteps(r.Steps, done[:n+1]) || !r.LockedUntil.IsZero() {
 					t.Errorf("after step %d the row is %s with %d steps", n, r.State, len(r.Steps))
@@ -278,7 +278,7 @@ func (s suite[Tx]) steps(t *T) {
 			}
 			b, v := h.begin(h.asking(c))
 			h.wantKinds(v, fresh)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateCompleted, Ran: true}}})
 			if r := h.number(c.Number); r.State != store.StateCompleted || !sameSteps(r.Steps, done) {
 				t.Errorf("the row is %s with %d steps", r.State, len(r.Steps))
 			}
@@ -298,7 +298,7 @@ func (s suite[Tx]) steps(t *T) {
 		"A step under a lost claim commits nothing, inside or outside of a batch.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b")
 			stepped := func(c store.Claim, mark int) store.ClaimEnding {
-				return store.ClaimEnding{Claim: c, Mark: mark, Event: store.RowStepped, Ran: true, Steps: done[:1]}
+				return store.ClaimEnding{Claim: c, Mark: mark, State: store.StateReceived, Stepped: true, Ran: true, Steps: done[:1]}
 			}
 			stale := store.Claim{Number: all[1].Number, Token: store.NewToken()}
 			b, _ := h.begin(h.asking(all[0]), h.asking(all[1]))
@@ -333,16 +333,16 @@ func (s suite[Tx]) steps(t *T) {
 					t.Fatalf("%v, %v", lost, err)
 				}
 				if r := h.number(c.Number); r.Attempts != attempts || r.Started != 0 || r.LastError != "why" {
-					t.Errorf("after %s: %d attempts, %d starts, %q", e.Event, r.Attempts, r.Started, r.LastError)
+					t.Errorf("after %s: %d attempts, %d starts, %q", e.State, r.Attempts, r.Started, r.LastError)
 				}
 			}
-			end(store.ClaimEnding{Event: store.RowFailed, Error: "why"}, 1)
+			end(store.ClaimEnding{State: store.StateFailedRetryable, Error: "why"}, 1)
 			c = h.claimNext()
-			end(store.ClaimEnding{Event: store.RowStepped, Steps: done[:1]}, 0)
+			end(store.ClaimEnding{State: store.StateReceived, Stepped: true, Steps: done[:1]}, 0)
 			c = h.claimNext()
-			end(store.ClaimEnding{Event: store.RowFailed, Error: "why"}, 1)
+			end(store.ClaimEnding{State: store.StateFailedRetryable, Error: "why"}, 1)
 			c = h.claimNext()
-			end(store.ClaimEnding{Event: store.RowCompleted, Steps: done[:2]}, 2)
+			end(store.ClaimEnding{State: store.StateCompleted, Steps: done[:2]}, 2)
 			if r := h.number(c.Number); !sameSteps(r.Steps, done[:2]) {
 				t.Errorf("%d steps", len(r.Steps))
 			}
@@ -350,25 +350,23 @@ func (s suite[Tx]) steps(t *T) {
 	s.run(t, "C11_steps_outlive_failures_and_retries",
 		"A failure, a release, a park and an operator's retry leave the steps of a row unchanged.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
-			for _, e := range []store.RowEvent{store.RowStepped, store.RowFailed, store.RowReleased, store.RowParked} {
-				ending := store.ClaimEnding{Claim: c.Claim, Event: e}
-				if e == store.RowStepped {
-					ending.Steps = done[:2]
-				}
-				lost, err := h.leases().End(t.context(), []store.ClaimEnding{ending})
+			for _, e := range []store.ClaimEnding{{State: store.StateReceived, Stepped: true, Steps: done[:2]}, {State: store.StateFailedRetryable},
+				{State: store.StateReceived}, {State: store.StateParked}} {
+				e.Claim = c.Claim
+				lost, err := h.leases().End(t.context(), []store.ClaimEnding{e})
 				if err != nil || len(lost) > 0 {
 					t.Fatalf("%v, %v", lost, err)
 				}
-				if e == store.RowParked {
+				if e.State == store.StateParked {
 					r := h.number(c.Number)
 					h.t.must(errors.Join(h.Store.(admin.Requeuer).Requeue(t.context(), store.Act{Verb: "retry", Who: "ann", Why: "again"}, r.Seen())...))
 				}
 				if c = h.claimNext(); !sameSteps(c.Row.Steps, done[:2]) {
-					t.Errorf("after %s there are %d steps", e, len(c.Row.Steps))
+					t.Errorf("after %s there are %d steps", e.State, len(c.Row.Steps))
 				}
 			}
 			h.t.must(func() error {
-				_, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: reasonname.Steps}})
+				_, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, State: store.StateParked, Reason: reasonname.Steps}})
 				return err
 			}())
 		})

@@ -91,19 +91,19 @@ func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 
 // claims tests batches that process and end a claim.
 func (s suite[Tx]) claims(t *T) {
-	for event, state := range endings {
-		s.run(t, "law_12_a_claim_ends_with_its_batch/"+event.String(),
+	for _, state := range endings {
+		s.run(t, "law_12_a_claim_ends_with_its_batch/"+state.String(),
 			"The row, marker and effect of a claim change in one commit, and not before.", func(t *T, h *fixture[Tx]) {
 				c := h.claimed("a")[0]
 				b, v := h.begin(h.asking(c))
 				h.wantKinds(v, fresh)
 				done := 0
-				if event == store.RowCompleted {
+				if state == store.StateCompleted {
 					done = 1
 					h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
 				}
 				h.wantState("before the commit the row", h.number(c.Number), store.StateInProgress)
-				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: state, Ran: true}}})
 				if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
 					t.Errorf("the row is %+v, want state %s", r, state)
 				}
@@ -122,7 +122,7 @@ func (s suite[Tx]) claims(t *T) {
 			if !s.h.Can.OneWriter { // with a single writer, no other worker can claim the row while the batch is open
 				heir, told = h.steal(all[1]), all[1].Claim
 			}
-			e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
+			e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, State: store.StateCompleted}, {Claim: told, Mark: 2, State: store.StateCompleted}}}
 			if r := b.Commit(t.context(), e); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 				t.Errorf("Commit returned %+v, want a lost claim", r)
 			}
@@ -139,7 +139,7 @@ func (s suite[Tx]) claims(t *T) {
 			h.steal(all[0])
 			b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
 			h.wantKinds(v, store.Verdict{Kind: store.ClaimLost}, fresh, fresh)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: store.RowCompleted}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Mark: 2, State: store.StateCompleted}}})
 			h.wantOutcome("b", store.Applied)
 			h.wantOutcome("a", store.Waiting)
 		})
@@ -152,7 +152,7 @@ func (s suite[Tx]) claims(t *T) {
 			if err != nil || !slices.Equal(lost, []int{0}) {
 				t.Errorf("%v are lost, %v; want the first", lost, err)
 			}
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Event: store.RowCompleted}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, State: store.StateCompleted}}})
 		})
 	s.run(t, "law_6_an_expired_lease_is_reported_when_its_batch_begins",
 		"A claim whose lease has ended does not begin, even if nobody else has claimed the row.", func(t *T, h *fixture[Tx]) {
@@ -191,7 +191,7 @@ func (s suite[Tx]) waiting(t *T) {
 			}
 			b, v = h.begin(h.asking(c))
 			h.wantKinds(v, fresh)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateCompleted}}})
 			h.wantOutcome("a", store.Applied)
 		})
 	s.run(t, "law_10_other_content_of_a_waiting_message_is_a_conflict", "The content of a waiting identity is fixed; other content is a conflict.", func(t *T, h *fixture[Tx]) {
@@ -208,22 +208,22 @@ func (s suite[Tx]) waiting(t *T) {
 
 // endCases tests how claims end.
 func endCases(run runCase) {
-	for event, state := range endings {
-		run("D4_each_event_ends_a_claim_in_its_state/"+event.String(), "Each event puts the row into the event's state, without a claim, and with the error and reason of the run.", func(h *claims) {
+	for _, state := range endings {
+		run("D4_each_event_ends_a_claim_in_its_state/"+state.String(), "Each end of a claim puts the row into its state, without a claim, and with the error and reason of the run.", func(h *claims) {
 			n := h.put("a")
 			c := h.one(long)
 			lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim})
 			if err != nil || len(lost) != 0 {
 				h.t.Fatalf("lost %v, %v", lost, err)
 			}
-			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event, After: long, Reason: semel.ReasonPermanent, Ran: true, Began: true, Error: "why"}) {
+			if !h.end(store.ClaimEnding{Claim: c.Claim, State: state, After: long, Reason: semel.ReasonPermanent, Ran: true, Began: true, Error: "why"}) {
 				h.t.Fatal("the claim is lost")
 			}
 			r := h.wantState(n, state)
 			if r.Attempts != 1 || r.Started != 0 || r.Reason != semel.ReasonPermanent || r.FirstError != "why" || r.LastError != "why" || !r.LockedUntil.IsZero() {
 				h.t.Errorf("%+v", r)
 			}
-			if h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
+			if h.end(store.ClaimEnding{Claim: c.Claim, State: state}) {
 				h.t.Error("it ends twice")
 			}
 			if again := h.claim(10, long); len(again) != 0 { // no waiting row is claimed before its time
@@ -233,9 +233,9 @@ func endCases(run runCase) {
 	}
 	run("D3_a_released_row_is_due_at_once", "A row that was released, or failed and is due again, is claimed again and is not suspect.", func(h *claims) {
 		n := h.put("a")
-		for _, event := range []store.RowEvent{store.RowReleased, store.RowFailed} {
+		for _, state := range []store.RowState{store.StateReceived, store.StateFailedRetryable} {
 			c := h.one(long)
-			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
+			if !h.end(store.ClaimEnding{Claim: c.Claim, State: state}) {
 				h.t.Fatal("the claim is lost")
 			}
 		}
@@ -255,7 +255,7 @@ func endCases(run runCase) {
 			return c
 		}
 		c := suspect(1)
-		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased}) {
+		if !h.end(store.ClaimEnding{Claim: c.Claim, State: store.StateReceived}) {
 			h.t.Fatal("the claim is lost")
 		}
 		c = suspect(1)
@@ -265,11 +265,11 @@ func endCases(run runCase) {
 		if r := h.Row(h.t, n); r.Started != 2 {
 			h.t.Errorf("%+v", r)
 		}
-		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Began: true}) {
+		if !h.end(store.ClaimEnding{Claim: c.Claim, State: store.StateReceived, Began: true}) {
 			h.t.Fatal("the claim is lost")
 		}
 		c = suspect(1)
-		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowFailed, Ran: true}) {
+		if !h.end(store.ClaimEnding{Claim: c.Claim, State: store.StateFailedRetryable, Ran: true}) {
 			h.t.Fatal("the claim is lost")
 		}
 		if c := h.one(long); c.Suspect || c.Row.Started != 0 {
@@ -279,10 +279,10 @@ func endCases(run runCase) {
 	run("law_7_a_lost_claim_does_not_prevent_others_from_ending", "If several claims end in one call, each ending succeeds or fails alone.", func(h *claims) {
 		a, b := h.put("a"), h.put("b")
 		both := h.claim(2, long)
-		if len(both) != 2 || !h.end(store.ClaimEnding{Claim: both[0].Claim, Event: store.RowParked}) {
+		if len(both) != 2 || !h.end(store.ClaimEnding{Claim: both[0].Claim, State: store.StateParked}) {
 			h.t.Fatalf("claimed %+v", both)
 		}
-		lost, err := h.Store.End(h.t.context(), []store.ClaimEnding{{Claim: both[0].Claim, Event: store.RowCompleted}, {Claim: both[1].Claim, Event: store.RowCompleted}})
+		lost, err := h.Store.End(h.t.context(), []store.ClaimEnding{{Claim: both[0].Claim, State: store.StateCompleted}, {Claim: both[1].Claim, State: store.StateCompleted}})
 		if err != nil || !slices.Equal(lost, []int{0}) {
 			h.t.Errorf("lost %v, %v", lost, err)
 		}
@@ -297,7 +297,7 @@ func (h *fixture[Tx]) gathers(c store.Claimed, effect string) admin.QueuedBatch[
 	h.t.Helper()
 	b := h.Store.(admin.QueueStore[Tx]).Combinable(h.asking(c))
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), effect))
-	return admin.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}}}
+	return admin.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateCompleted, Ran: true}}}}
 }
 
 func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result {

@@ -51,15 +51,15 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	return numbers
 }
 
-// callsFor claims a row, records a call, and ends the claim with the given event.
-func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallOutcome) store.CallStarted {
+// callsFor claims a row, makes its call, and ends the claim with this state of the row.
+func (h *fixture[Tx]) callsFor(number int64, state store.RowState, o store.CallOutcome) store.CallStarted {
 	h.t.Helper()
 	c := h.takes(number, long)
 	if len(c) != 1 {
 		h.t.Fatalf("row %d cannot be claimed", number)
 	}
 	started := h.starts(c[0].Claim, long)
-	h.endsClaim(store.ClaimEnding{Claim: c[0].Claim, Event: event, Ran: true, Call: o})
+	h.endsClaim(store.ClaimEnding{Claim: c[0].Claim, State: state, Ran: true, Call: o})
 	return started
 }
 
@@ -68,7 +68,7 @@ func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	h.t.Helper()
 	numbers := h.causes(cause, ids...)
 	for _, n := range numbers {
-		if s := h.callsFor(n, store.RowCompleted, store.CallDecided); s.Again {
+		if s := h.callsFor(n, store.StateCompleted, store.CallDecided); s.Again {
 			h.t.Errorf("the first start of row %d is reported as a repeated one", n)
 		}
 	}
@@ -91,7 +91,7 @@ func (s suite[Tx]) emission(t *T) {
 			h.wantOutcome("a", store.Waiting)
 			h.wantState("the intent of another message", h.number(other), store.StateCompleted)
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
-			if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
+			if got := h.callsFor(n[0], store.StateCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
 				t.Errorf("the start answers %+v", got)
 			}
 			h.wantOutcome("a", store.Applied)
@@ -127,16 +127,16 @@ func (s suite[Tx]) emission(t *T) {
 	s.run(t, "C12_law_1_an_intent_that_was_not_sent_is_unchanged", "An intent that waits, is parked or was completed in a transaction is left unchanged.", func(t *T, h *fixture[Tx]) {
 		n := h.causes("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
 		h.takes(n[1], long)
-		h.callsFor(n[2], store.RowParked, store.CallDecided)
-		h.callsFor(n[3], store.RowDiscarded, store.CallUnknown)
+		h.callsFor(n[2], store.StateParked, store.CallDecided)
+		h.callsFor(n[3], store.StateDiscarded, store.CallUnknown)
 		inside := h.takes(n[4], long)[0]
 		h.starts(inside.Claim, long)
 		m := h.asking(inside)
 		b, v := h.begin(m)
 		h.wantKinds(v, fresh)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: inside.Claim, Event: store.RowCompleted, Ran: true, Call: store.CallDecided}}})
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: inside.Claim, State: store.StateCompleted, Ran: true, Call: store.CallDecided}}})
 		nowhere := h.takes(n[5], long)[0]
-		h.endsClaim(store.ClaimEnding{Claim: nowhere.Claim, Event: store.RowCompleted})
+		h.endsClaim(store.ClaimEnding{Claim: nowhere.Claim, State: store.StateCompleted})
 		before := h.revisions(n)
 		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 6})
 		if now := h.revisions(n); !slices.Equal(before, now) {
@@ -147,9 +147,9 @@ func (s suite[Tx]) emission(t *T) {
 		"Its calls and the operator's resolution are forgotten.", func(t *T, h *fixture[Tx]) {
 			n := h.sent("cause", "a")[0]
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
-			h.callsFor(n, store.RowFailed, store.CallUnknown)
+			h.callsFor(n, store.StateFailedRetryable, store.CallUnknown)
 			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
-			if got := h.callsFor(n, store.RowCompleted, store.CallDecided); got.Again || got.Started != 1 {
+			if got := h.callsFor(n, store.StateCompleted, store.CallDecided); got.Again || got.Started != 1 {
 				t.Errorf("the start answers %+v", got)
 			}
 		})

@@ -30,7 +30,7 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 // The method both returns a mark with a current identity and with a previous identity.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
-	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	m.Previous = &store.Mark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
@@ -202,7 +202,7 @@ func (s suite[Tx]) formerRows(t *T) {
 			if len(claimed) != 1 {
 				t.Fatalf("claimed %+v", claimed)
 			}
-			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: store.RowCompleted, Ran: true}})
+			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, State: store.StateCompleted, Ran: true}})
 			t.must(err)
 			if len(lost) > 0 {
 				t.Error("the claim is lost")

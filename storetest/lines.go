@@ -64,14 +64,14 @@ func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	return m
 }
 
-// The method ends claims a row of a line (the queue of a key or lane), and ends the claim in a batch. The result says
-// whether the commit unblocked another row.
-func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
+// ends claims a row of a line, and ends the claim in a batch. ends reports whether the commit unblocked
+// another row.
+func (h *fixture[Tx]) ends(line string, number int64, state store.RowState) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
-	r := b.Commit(h.t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: event, Lined: true}}})
+	r := b.Commit(h.t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, State: state, Lined: true}}})
 	if r.Outcome != store.Committed {
 		h.t.Fatalf("Commit returned %+v", r)
 	}
@@ -139,22 +139,22 @@ func (s suite[Tx]) followers(t *T) {
 func (s suite[Tx]) firsts(t *T) {
 	s.run(t, "C8_D8_the_end_of_the_first_row_frees_only_the_next", "A row that is completed, dead-lettered or discarded frees the next row of its line; a row that fails or is parked stays.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2", "3", "4", "5")
-		if !h.ends("k", rows[0].Number, store.RowCompleted) {
+		if !h.ends("k", rows[0].Number, store.StateCompleted) {
 			t.Error("the commit does not report that it freed a row")
 		}
 		h.wantStates(rows, completed, received, blocked, blocked, blocked)
 		if r := h.number(rows[1].Number); r.DueAt.IsZero() || r.Reason != "" {
 			t.Errorf("the freed row is %+v", r)
 		}
-		if h.ends("k", rows[1].Number, store.RowFailed) {
+		if h.ends("k", rows[1].Number, store.StateFailedRetryable) {
 			t.Error("a failure freed a row")
 		}
 		h.wantStates(rows, completed, waiting, blocked, blocked, blocked)
-		h.ends("k", rows[1].Number, store.RowDeadLettered)
+		h.ends("k", rows[1].Number, store.StateDeadLettered)
 		h.wantStates(rows, completed, dead, received, blocked, blocked)
-		h.ends("k", rows[2].Number, store.RowDiscarded)
+		h.ends("k", rows[2].Number, store.StateDiscarded)
 		h.wantStates(rows, completed, dead, discarded, received, blocked)
-		if h.ends("k", rows[3].Number, store.RowParked) {
+		if h.ends("k", rows[3].Number, store.StateParked) {
 			t.Error("a park freed a row")
 		}
 		h.wantStates(rows, completed, dead, discarded, parked, blocked)
@@ -163,7 +163,7 @@ func (s suite[Tx]) firsts(t *T) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
 		t.must(h.retry(rows[0].Seen()))
 		h.wantStates(rows, waiting, blocked)
-		h.ends("k", rows[0].Number, store.RowCompleted)
+		h.ends("k", rows[0].Number, store.StateCompleted)
 		h.wantStates(rows, completed, received)
 	})
 }
@@ -172,14 +172,14 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 	s.run(t, "D8_claims_that_end_outside_of_a_batch_free_the_next_row", "A claim that ends outside of a batch, as with handlers that make calls, also frees the next row.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
-		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}}))
+		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, State: store.StateCompleted, Lined: true, Ran: true}}))
 		h.wantStates(rows, completed, received)
 	})
 	s.run(t, "D8_law_5_a_lost_claim_frees_nothing", "The ending of a lost claim is reported as lost, and frees no row.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		m.Claim.Token++
-		lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}})
+		lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, State: store.StateCompleted, Lined: true, Ran: true}})
 		h.wantLost(lost, err, 0)
 		h.wantStates(rows, store.StateInProgress, blocked)
 	})
@@ -190,7 +190,7 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 			h.wantKinds(v, fresh)
 			want := blocked
 			if !s.h.Can.OneWriter { // with a single writer, no claim can end while the batch is open
-				h.ends("k", rows[0].Number, store.RowCompleted)
+				h.ends("k", rows[0].Number, store.StateCompleted)
 				want = received
 			}
 			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
@@ -232,7 +232,7 @@ func (s suite[Tx]) passing(t *T) {
 	})
 	s.run(t, "C8_a_dead_letter_that_is_retried_has_left_its_line", "A dead letter has left its line, so a retry does not block the rows that were behind it.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
-		h.ends("k", rows[0].Number, store.RowDeadLettered)
+		h.ends("k", rows[0].Number, store.StateDeadLettered)
 		letter := h.number(rows[0].Number)
 		t.must(h.retry(letter.Seen()))
 		h.wantStates(rows, waiting, received)
@@ -261,7 +261,7 @@ func (s suite[Tx]) swept(t *T) {
 		sweeps(0)
 		h.wantStates(rows[1:], received, blocked)
 		h.wantStates(other, parked, blocked)
-		h.ends("k", rows[1].Number, store.RowCompleted)
+		h.ends("k", rows[1].Number, store.StateCompleted)
 		h.wantStates(rows[1:], completed, received)
 		if first, err := h.lines().First(t.context(), rows[1].Number); err != nil || first != 0 {
 			t.Errorf("the completed row waits for %d, %v", first, err)
@@ -293,7 +293,7 @@ func (s suite[Tx]) dissolved(t *T) {
 func (s suite[Tx]) emptyLines(t *T) {
 	s.run(t, "C8_law_11_an_empty_line_blocks_nothing", "After its last row has ended, a line blocks nothing.", func(t *T, h *fixture[Tx]) {
 		for i, end := range []func(store.StoredRow){
-			func(r store.StoredRow) { h.ends("k", r.Number, store.RowCompleted) },
+			func(r store.StoredRow) { h.ends("k", r.Number, store.StateCompleted) },
 			func(r store.StoredRow) {
 				t.must(h.discard(r.Seen()))
 			},
@@ -316,7 +316,7 @@ func (s suite[Tx]) emptyLines(t *T) {
 		away.As = store.Waiting
 		b, _ := h.begin(away)
 		h.commit(b, store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
-		h.ends("k", rows[0].Number, store.RowCompleted)
+		h.ends("k", rows[0].Number, store.StateCompleted)
 		h.wantStates([]store.StoredRow{h.row("2", false)}, received)
 	})
 }
@@ -337,7 +337,7 @@ func (s suite[Tx]) crossing(t *T) {
 					from, to := leaves[way[0]], way[1]
 					b, _ := h.begin(from, h.inLine(to, "next of "+to, store.Waiting))
 					e := store.Ending{Rows: []store.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
-						Claims: []store.ClaimEnding{{Claim: from.Claim, Event: store.RowCompleted, Lined: true}}}
+						Claims: []store.ClaimEnding{{Claim: from.Claim, State: store.StateCompleted, Lined: true}}}
 					go func() { ended <- b.Commit(t.context(), e) }()
 				}
 				for range 2 {
@@ -370,13 +370,13 @@ func (s suite[Tx]) atOnce(t *T) {
 					added <- err
 				}()
 				b, _ := h.begin(m)
-				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true}}})
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, State: store.StateCompleted, Lined: true}}})
 				t.must(<-added)
 				r := h.row(string(follower.ID), false)
 				if r.State != received {
 					t.Fatalf("the follower is %s, although no row is before it", r.State)
 				}
-				h.ends("k", r.Number, store.RowCompleted)
+				h.ends("k", r.Number, store.StateCompleted)
 			}
 		})
 }

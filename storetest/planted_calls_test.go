@@ -256,17 +256,15 @@ var stepFaults = []fault{
 		}
 	})},
 	{"a step keeps the attempts before it", "C11_each_step_resets_the_attempts", ending(func(e *store.ClaimEnding) {
-		if e.Event == store.RowStepped {
-			e.Event = store.RowReleased
-		}
+		e.Stepped = false
 	})},
 	{"a step ends its message", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) {
-		if e.Event == store.RowStepped {
-			e.Event = store.RowCompleted
+		if e.Stepped {
+			e.State, e.Stepped = store.StateCompleted, false
 		}
 	})},
 	{"a failure removes steps", "C11_steps_outlive", ending(func(e *store.ClaimEnding) {
-		if e.Event == store.RowFailed {
+		if e.State == store.StateFailedRetryable {
 			e.Steps = []store.StepDone{}
 		}
 	})},

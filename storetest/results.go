@@ -119,13 +119,13 @@ func (s suite[Tx]) results(t *T) {
 			b, _ := h.begin(m)
 			h.keeps(b, 0, m, []byte("stale"))
 			stale := store.Claim{Number: c.Number, Token: store.NewToken()}
-			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: stale, Event: store.RowCompleted, Ran: true}}}); r.Class != store.ClassClaimLost {
+			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: stale, State: store.StateCompleted, Ran: true}}}); r.Class != store.ClassClaimLost {
 				t.Errorf("%+v", r)
 			}
 			h.wantResults([]store.Mark{m}, nil)
 			b, _ = h.begin(m)
 			h.keeps(b, 0, m, []byte("made"))
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateCompleted, Ran: true}}})
 			h.wantResults([]store.Mark{m}, []byte("made"))
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -217,48 +218,41 @@ func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 
 // pairs maps each state and each event to the state that follows. An event that is not listed for a state must
 // change nothing.
-var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
+var pairs = map[store.RowState]map[admin.RowEvent]store.RowState{
 	store.StateReceived: {
-		store.RowClaimed:   store.StateInProgress,
-		store.RowDiscarded: store.StateDiscarded,
+		admin.RowClaimed:   store.StateInProgress,
+		admin.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateInProgress: {
-		store.RowClaimed:      store.StateInProgress, // when its lease has expired
-		store.RowCompleted:    store.StateCompleted,
-		store.RowFailed:       store.StateFailedRetryable,
-		store.RowParked:       store.StateParked,
-		store.RowDeadLettered: store.StateDeadLettered,
-		store.RowDiscarded:    store.StateDiscarded,
-		store.RowReleased:     store.StateReceived,
-		store.RowStepped:      store.StateReceived,
-		store.RowBlocked:      store.StateBlocked,
+		admin.RowClaimed:      store.StateInProgress, // when its lease has expired
+		admin.RowCompleted:    store.StateCompleted,
+		admin.RowFailed:       store.StateFailedRetryable,
+		admin.RowParked:       store.StateParked,
+		admin.RowDeadLettered: store.StateDeadLettered,
+		admin.RowDiscarded:    store.StateDiscarded,
+		admin.RowReleased:     store.StateReceived,
+		admin.RowStepped:      store.StateReceived,
+		admin.RowBlocked:      store.StateBlocked,
 	},
-	store.StateBlocked: { // streams.go tests what unblocks such a row
-		store.RowClaimed:   store.StateInProgress, // when it has waited long enough
-		store.RowDiscarded: store.StateDiscarded,
+	store.StateBlocked: { // streams.go tests what unblocks it
+		admin.RowClaimed:   store.StateInProgress, // when it has waited long enough
+		admin.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateFailedRetryable: {
-		store.RowClaimed:   store.StateInProgress, // when its next attempt is scheduled for now or earlier
-		store.RowRetried:   store.StateFailedRetryable,
-		store.RowDiscarded: store.StateDiscarded,
+		admin.RowClaimed:   store.StateInProgress, // when its next attempt is scheduled for now or earlier
+		admin.RowRetried:   store.StateFailedRetryable,
+		admin.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateParked: {
-		store.RowRetried:   store.StateFailedRetryable,
-		store.RowDiscarded: store.StateDiscarded,
+		admin.RowRetried:   store.StateFailedRetryable,
+		admin.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateDeadLettered: {
-		store.RowRetried:   store.StateFailedRetryable,
-		store.RowDiscarded: store.StateDiscarded,
+		admin.RowRetried:   store.StateFailedRetryable,
+		admin.RowDiscarded: store.StateDiscarded,
 	},
 	store.StateCompleted: {},
 	store.StateDiscarded: {},
-}
-
-// ways maps each state to the event that changes a claimed row to that state.
-var ways = map[store.RowState]store.RowEvent{
-	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
-	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
-	store.StateBlocked: store.RowBlocked,
 }
 
 // transitions tests every pair of a state and an event.
@@ -266,7 +260,7 @@ func (s suite[Tx]) transitions(t *T) {
 	for state, after := range pairs {
 		s.run(t, "D4_law_5_each_event_in_each_state/"+state.String(),
 			"An event that is not allowed in a row's state, or that comes under an old token, changes neither row nor marker; any other event changes both.", func(t *T, h *fixture[Tx]) {
-				for event := store.RowClaimed; event <= store.RowBlocked; event++ {
+				for event := admin.RowClaimed; event <= admin.RowBlocked; event++ {
 					c, id := h.in(state, event), state.String()+event.String()
 					before := h.number(c.Number)
 					want, legal := after[event]
@@ -286,30 +280,29 @@ func (s suite[Tx]) transitions(t *T) {
 	}
 }
 
-// The method in creates a row, brings it into the given state, and returns the row's current or last claim.
-func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
+// in brings a new row into a state, and returns the row's current or last claim.
+func (h *fixture[Tx]) in(state store.RowState, event admin.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
 	lease := long
-	if event == store.RowClaimed {
+	if event == admin.RowClaimed {
 		lease = brief // the lease must have expired when the row is claimed again
 	}
 	got := h.takes(n, lease)
 	if len(got) != 1 {
 		h.t.Fatalf("claimed %+v", got)
 	}
-	way, ends := ways[state]
-	if !ends {
+	if state == store.StateInProgress {
 		return got[0].Claim
 	}
 	wait := long
-	if event == store.RowClaimed {
+	if event == admin.RowClaimed {
 		wait = 0 // so that the row can be claimed now
 	}
-	if way == store.RowReleased {
+	if state == store.StateReceived {
 		wait = 0
 	}
-	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: got[0].Claim, Event: way, After: wait}})
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: got[0].Claim, State: state, After: wait}})
 	h.t.must(err)
 	if len(lost) != 0 {
 		h.t.Fatal("the claim is lost")
@@ -324,8 +317,9 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row, with the revision of seen, and reports whether the store accepted the event.
-func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
+// happens applies an event to a row that had the revision seen, and reports whether the store accepted the
+// event.
+func (h *fixture[Tx]) happens(event admin.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {
 		err := do()
@@ -335,22 +329,22 @@ func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c stor
 		return err == nil
 	}
 	switch {
-	case event == store.RowClaimed:
+	case event == admin.RowClaimed:
 		if seen.State == store.StateInProgress {
 			h.again(seen.Number)
 			return true
 		}
 		return len(h.takes(seen.Number, long)) == 1
-	case event == store.RowRetried:
+	case event == admin.RowRetried:
 		return person(func() error { return h.retry(seen.Seen()) })
-	case event == store.RowDiscarded && seen.State != store.StateInProgress:
+	case event == admin.RowDiscarded && seen.State != store.StateInProgress:
 		return person(func() error { return h.discard(seen.Seen()) })
-	case event == store.RowReleased && seen.State != store.StateInProgress:
+	case event == admin.RowReleased && seen.State != store.StateInProgress:
 		if person(func() error { return h.release(seen.Seen()) }) {
 			return true
 		}
 	}
-	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c, Event: event}})
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c, State: pairs[store.StateInProgress][event]}})
 	h.t.must(err)
 	return len(lost) == 0
 }

@@ -195,13 +195,13 @@ func (s suite[Tx]) blocked(t *T) {
 			m := h.version("a", 2, store.Parked)
 			m.Claim = got[0].Claim
 			b, _ := h.begin(m)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, State: store.StateParked, Reason: semel.ReasonGap}}})
 			h.wantOutcome("a2", store.Parked)
 			if at := h.at("a"); at.Blocked != 1 || at.First != 2 {
 				t.Errorf("the stream is %+v", at)
 			}
 			other := h.claimOf("a", 3)
-			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, Event: store.RowParked, Reason: semel.ReasonPermanent}}))
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, State: store.StateParked, Reason: semel.ReasonPermanent}}))
 			h.next("a", 1)
 			h.wantState("the row", h.number(r.Number), store.StateReceived)
 			h.wantOutcome("a2", store.Waiting)
@@ -273,13 +273,13 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			h.wantKinds(h.asks(asks(2, second)), gap)
 			b, v := h.begin(asks(1, first), asks(2, second))
 			h.wantKinds(v, fresh, fresh)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, Event: store.RowFailed, After: long}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, State: store.StateFailedRetryable, After: long}}})
 			h.wantAt("a", 0)
 			place := versions.Position{Stream: []byte("z"), Number: 5}
 			blocked := asks(2, second)
 			blocked.As = store.Waiting
 			b, _ = h.begin(blocked)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, State: store.StateBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
 			if r := h.number(second.Number); r.State != store.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
 				t.Errorf("the blocked row is %+v", r)
 			}
@@ -287,7 +287,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			m := h.version("b", 1, store.Applied)
 			m.Claim = third
 			b, _ = h.begin(m)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, Event: store.RowCompleted, Ran: true}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, State: store.StateCompleted, Ran: true}}})
 			h.wantAt("b", 1)
 		})
 	s.run(t, "B9_law_11_a_claim_is_not_parked_after_its_predecessor_committed",
@@ -299,7 +299,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 				m := h.version(stream, 2, store.Parked)
 				m.Claim = c
 				b, _ := h.begin(m)
-				r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowParked, Reason: reason}}})
+				r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, State: store.StateParked, Reason: reason}}})
 				if row := h.number(c.Number); (row.State == store.StateReceived) != (n == 0) || r.Freed != (n == 0) {
 					t.Errorf("set aside for %q it is %+v, and the commit says %+v", reason, row, r)
 				}
@@ -312,7 +312,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			m := h.version("a", 2, store.Waiting)
 			m.Claim = c
 			b, _ := h.begin(m)
-			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
+			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, State: store.StateBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
 			if row := h.number(c.Number); !r.Freed || row.State != store.StateReceived {
 				t.Errorf("the row is %+v, and Commit returned %+v", row, r)
 			}

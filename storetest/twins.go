@@ -54,7 +54,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 				second = h.retries(second)
 				if again {
 					c := h.claimNext()
-					h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
+					h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true}}))
 					second = h.number(second.Number)
 				}
 				h.discards(second)
@@ -87,7 +87,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 			first, second := h.twins("a")
 			h.retries(second)
 			c := h.claimNext()
-			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true}}))
 			h.discards(h.number(first.Number))
 			h.wantKinds(h.asks(h.print("a", 2)), already(store.Parked))
 			h.retries(h.number(second.Number))
@@ -134,7 +134,7 @@ func (s suite[Tx]) reopened(t *T) {
 		"A reopened row that was discarded while it waited, or by its handler, is parked with the reason reopened.", func(t *T, h *fixture[Tx]) {
 			waited := h.discards(h.receive("a", long, []byte("a")))
 			c := h.claimed("b")[0]
-			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowDiscarded, Reason: semel.ReasonGap, Ran: true}}))
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, State: store.StateDiscarded, Reason: semel.ReasonGap, Ran: true}}))
 			for id, r := range map[string]store.StoredRow{"a": waited, "b": h.number(c.Number)} {
 				t.must(reopen(h, r))
 				if after := h.number(r.Number); after.State != store.StateParked || after.Reason != admin.ReasonReopened {
@@ -176,7 +176,7 @@ func (s suite[Tx]) reopened(t *T) {
 	}
 	s.run(t, "trap_T46_a_row_with_an_unknown_outcome_is_not_reopened",
 		"A discard of a row whose call has an unknown outcome cannot be taken back.", func(t *T, h *fixture[Tx]) {
-			r := h.discards(h.unknownCall("a", store.RowParked))
+			r := h.discards(h.unknownCall("a", store.StateParked))
 			t.wantErr("a reopening", reopen(h, r), semel.ErrState)
 		})
 }
@@ -250,15 +250,15 @@ func (s suite[Tx]) partlyApplied() map[string]func(h *fixture[Tx], id string) st
 	all := map[string]func(h *fixture[Tx], id string) store.StoredRow{}
 	if s.h.Can.Calls {
 		all["a call of it has an unknown outcome"] = func(h *fixture[Tx], id string) store.StoredRow {
-			return h.unknownCall(id, store.RowParked)
+			return h.unknownCall(id, store.StateParked)
 		}
 	}
 	if s.h.Can.Steps {
 		all["a step of it took effect"] = func(h *fixture[Tx], id string) store.StoredRow {
 			c := h.claimed(id)[0]
-			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "charge"}}})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateReceived, Stepped: true, Ran: true, Steps: []store.StepDone{{Name: "charge"}}})
 			c = h.claimNext()
-			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true})
 			return h.number(c.Number)
 		}
 	}
@@ -304,7 +304,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 				"A row is freed together with its marker or not at all, so no row is due while its marker says that another content is applied.", func(t *T, h *fixture[Tx]) {
 					r := h.blocks("a", 2, 0)
 					c := h.takes(r.Number, long)[0]
-					h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonGap})
+					h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonGap})
 					h.conflict("a2", 99)
 					second := h.retries(h.row("a2", true))
 					if applied {
@@ -336,11 +336,11 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 		h.t.Fatalf("row %d is not due", number)
 	}
 	place := versions.Position{Stream: []byte("a"), Number: 3, Start: 1}
-	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, Event: store.RowBlocked, Reason: semel.ReasonGap, Version: place}}))
+	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, State: store.StateBlocked, Reason: semel.ReasonGap, Version: place}}))
 	if c = h.takes(number, long); len(c) != 1 {
 		h.t.Fatalf("row %d is not due after it was blocked", number)
 	}
-	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}))
+	h.wantLost(h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c[0].Claim, State: store.StateParked, Reason: semel.ReasonGap}}))
 	return h.number(number)
 }
 

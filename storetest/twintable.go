@@ -59,7 +59,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 	case "parked again":
 		w.act("retry", number)
 		for _, c := range w.takes(number, long) {
-			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true})
 		}
 	case "completed":
 		w.act("retry", number)
@@ -70,7 +70,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 			w.step(c)
 		}
 		for _, c := range w.takes(number, long) {
-			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true})
 		}
 	case behindAnother, behindAGap:
 		w.act("retry", number)
@@ -79,7 +79,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 		w.act("retry", number)
 		for _, c := range w.takes(number, long) {
 			w.starts(c.Claim, long)
-			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 	m.Fingerprint = c.Row.Fingerprint
 	b, v := w.begin(m)
 	w.wantKinds(v, fresh)
-	w.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "reserve"}}}}})
+	w.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, State: store.StateReceived, Stepped: true, Ran: true, Steps: []store.StepDone{{Name: "reserve"}}}}})
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
@@ -215,7 +215,7 @@ func (w *twinWorld[Tx]) work() {
 // finish applies the message of a claimed row.
 func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	w.t.Helper()
-	ends := store.ClaimEnding{Claim: c.Claim, Event: store.RowCompleted, Ran: true, Lined: c.Row.Line != ""}
+	ends := store.ClaimEnding{Claim: c.Claim, State: store.StateCompleted, Ran: true, Lined: c.Row.Line != ""}
 	m := w.mark(c.Row.Key.ID)
 	if c.Number != w.ahead {
 		m = w.asked(c.Row.Key.ID, c.Row.Fingerprint.Sum[0])
@@ -227,7 +227,7 @@ func (w *twinWorld[Tx]) finish(c store.Claimed) {
 		b.Rollback(w.t.context())
 		m.As = store.Waiting
 		b, _ = w.begin(m)
-		ends.Event, ends.After, ends.Reason, ends.Version, ends.Ran = store.RowBlocked, 24*long, semel.ReasonGap, m.Version, false
+		ends.State, ends.After, ends.Reason, ends.Version, ends.Ran = store.StateBlocked, 24*long, semel.ReasonGap, m.Version, false
 		w.commit(b, store.Ending{Claims: []store.ClaimEnding{ends}})
 		return
 	case v[0] != fresh:

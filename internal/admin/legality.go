@@ -44,23 +44,23 @@ const (
 )
 
 // Event returns the event that the command causes for a row in state s.
-func (v Verb) Event(s store.RowState) store.RowEvent {
+func (v Verb) Event(s store.RowState) RowEvent {
 	switch v {
 	case Retry, Send:
-		return store.RowRetried
+		return RowRetried
 	case Release:
 		if s == store.StateReceived { // not claimed by any process
-			return store.RowRetried
+			return RowRetried
 		}
-		return store.RowReleased
+		return RowReleased
 	case Suppress:
-		return store.RowSuppressed
+		return RowSuppressed
 	case Resolve:
-		return store.RowResolved
+		return RowResolved
 	case Reopen:
-		return store.RowReopened
+		return RowReopened
 	}
-	return store.RowDiscarded
+	return RowDiscarded
 }
 
 // Recorded returns the verb in audit records, which is the name of the command.
@@ -82,7 +82,7 @@ func (v Verb) From() (all []store.RowState) {
 	}
 	for _, s := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateCompleted} {
-		if _, legal := s.After(v.Event(s)); legal {
+		if _, legal := After(s, v.Event(s)); legal {
 			all = append(all, s)
 		}
 	}
@@ -115,26 +115,26 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 // the error for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the identity, which MayRun
 // checks.
 //
-// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked. So commands
-// and stores reject the same rows with the same text.
-func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
-	_, legal := r.State.After(e)
+// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked.
+// So both reject the same rows with the same text.
+func MayAct(e RowEvent, r *store.StoredRow, due bool) error {
+	_, legal := After(r.State, e)
 	switch {
 	case r.Reason == reasonname.Erased:
 		return refuse(r, "it was erased, so there is nothing to process; a message that the producer sends again with this identity is a duplicate")
 	case !legal:
 		return refuse(r, illegal(e, r))
-	case e == store.RowRetried && due && r.State == store.StateReceived:
+	case e == RowRetried && due && r.State == store.StateReceived:
 		return &refusal{refuse(r, illegal(e, r)).Error(), ErrDueAlready}
-	case e == store.RowRetried && due && r.State.Outcome() == store.Waiting:
+	case e == RowRetried && due && r.State.Outcome() == store.Waiting:
 		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
-	case e == store.RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
+	case e == RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
 		return refuse(r, "a call for it may have taken effect, and the other side may have forgotten its key; find out, and record it with semel messages resolve")
-	case e == store.RowResolved && !r.UnknownOutcome():
+	case e == RowResolved && !r.UnknownOutcome():
 		return refuse(r, "all its calls have known outcomes")
-	case e == store.RowReopened && r.UnknownOutcome():
+	case e == RowReopened && r.UnknownOutcome():
 		return refuse(r, "a call for it has an unknown outcome, so a retry might repeat the effect; correct the effect by hand")
-	case e == store.RowReopened && r.BodyRemoved:
+	case e == RowReopened && r.BodyRemoved:
 		return refuse(r, "it no longer has a payload; have the message sent again with another identity")
 	}
 	return nil
@@ -152,25 +152,25 @@ func refuse(r *store.StoredRow, why string) error {
 	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
 }
 
-// illegal returns a text: why an event is not possible in the state of a row, and which command to use instead.
-func illegal(e store.RowEvent, r *store.StoredRow) string {
+// illegal says why the state of a row does not allow an event, and which command does allow it.
+func illegal(e RowEvent, r *store.StoredRow) string {
 	is := fmt.Sprintf("it is %s", StateOf(r.State))
 	switch {
 	case !r.State.Known():
 		return is + ", which a newer release wrote; only that release, or a newer one, may act on it"
-	case e == store.RowResolved:
+	case e == RowResolved:
 		return is + ", and only parked, dead and waiting messages can be resolved"
-	case e == store.RowReopened:
+	case e == RowReopened:
 		return is + ", and only discarded messages can be reopened"
-	case e == store.RowRetried:
+	case e == RowRetried:
 		return is + notRetried(r)
-	case e == store.RowReleased && !r.State.Ended():
+	case e == RowReleased && !r.State.Ended():
 		return is + ", and no process has claimed it; semel messages retry makes it due now"
-	case e == store.RowReleased && r.State == store.StateParked, e == store.RowReleased && r.State == store.StateDeadLettered:
+	case e == RowReleased && r.State == store.StateParked, e == RowReleased && r.State == store.StateDeadLettered:
 		return is + "; semel messages retry makes it due now"
-	case e == store.RowSuppressed && r.State == store.StateInProgress:
+	case e == RowSuppressed && r.State == store.StateInProgress:
 		return is + ", so it may be sent already"
-	case e == store.RowSuppressed && r.State == store.StateParked:
+	case e == RowSuppressed && r.State == store.StateParked:
 		return is + ", and is not sent unless semel intents retry sends it"
 	}
 	return is

@@ -15,7 +15,7 @@ func TestARowOfANewerReleaseIsNotActedOn(t *testing.T) {
 			if state.Known() {
 				t.Fatalf("%s is known", state)
 			}
-			for e := range store.RowReopened + 1 {
+			for e := range RowReopened + 1 {
 				if err := MayAct(e, &store.StoredRow{Number: 1, State: state}, true); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "newer release") {
 					t.Errorf("%v of a row that is %q: %v", e, state, err)
 				}

@@ -11,7 +11,7 @@ import (
 const (
 	mostWords     = 72
 	mostNames     = 150
-	mostContracts = 129
+	mostContracts = 109
 	mostKeys      = 23
 	mostKit       = 6
 )

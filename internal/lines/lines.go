@@ -118,15 +118,10 @@ func Counted(all []Entry) (counts []Count) {
 func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	for i := range claims {
 		c := &claims[i]
-		if c.Lined && Leaves(c.Event) {
+		if c.Lined && c.State.Ended() {
 			numbers = append(numbers, c.Number)
 		}
 	}
 	slices.Sort(numbers)
 	return numbers
-}
-
-// Leaves reports whether a row leaves its line (the queue of its key or lane) at the event e.
-func Leaves(e store.RowEvent) bool {
-	return e == store.RowCompleted || e == store.RowDiscarded || e == store.RowDeadLettered
 }

@@ -95,10 +95,10 @@ func TestRowsThatEnterTheirLines(t *testing.T) {
 func TestRowsThatLeaveTheirLines(t *testing.T) {
 	t.Run("D8_with_an_end_after_which_nothing_of_theirs_runs", func(t *testing.T) {
 		var claims []store.ClaimEnding
-		for i, e := range []store.RowEvent{store.RowDeadLettered, store.RowParked, store.RowDiscarded, store.RowFailed, store.RowCompleted} {
-			claims = append(claims, store.ClaimEnding{Claim: store.Claim{Number: int64(9 - i)}, Event: e, Lined: true})
+		for i, state := range []store.RowState{store.StateDeadLettered, store.StateParked, store.StateDiscarded, store.StateFailedRetryable, store.StateCompleted} {
+			claims = append(claims, store.ClaimEnding{Claim: store.Claim{Number: int64(9 - i)}, State: state, Lined: true})
 		}
-		claims = append(claims, store.ClaimEnding{Claim: store.Claim{Number: 1}, Event: store.RowCompleted})
+		claims = append(claims, store.ClaimEnding{Claim: store.Claim{Number: 1}, State: store.StateCompleted})
 		if got := lines.Leaving(claims); !slices.Equal(got, []int64{5, 7, 9}) {
 			t.Errorf("%v leave", got)
 		}

@@ -196,7 +196,7 @@ func (m *Machine) holdBusy(it *Item) {
 
 // newerError returns an error that describes a marker of a newer release.
 func newerError(v store.Verdict) error {
-	if _, known := store.KnownOutcome(int64(v.Was)); known {
+	if v.Was.Known() {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
 	}
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))

@@ -168,7 +168,7 @@ func (w *world) actOnTwin() {
 
 // retryTwin retries a row that is parked, or that waits for a time.
 func (w *world) retryTwin(r *model.Row) error {
-	if err := admin.MayAct(store.RowRetried, r.Stored(), r.Due <= w.at()); err != nil {
+	if err := admin.MayAct(admin.RowRetried, r.Stored(), r.Due <= w.at()); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)
@@ -194,7 +194,7 @@ func (w *world) runTwin(r *model.Row, as machine.As) error {
 
 // releaseTwin ends the claim of a row.
 func (w *world) releaseTwin(r *model.Row) error {
-	if err := admin.MayAct(store.RowReleased, r.Stored(), false); err != nil {
+	if err := admin.MayAct(admin.RowReleased, r.Stored(), false); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsReceived)
@@ -203,7 +203,7 @@ func (w *world) releaseTwin(r *model.Row) error {
 // discardTwin closes a row without an effect. A row that was applied in part, or may have been applied in part, is not
 // discarded, because its effect could then happen twice.
 func (w *world) discardTwin(r *model.Row) error {
-	if err := admin.MayAct(store.RowDiscarded, r.Stored(), false); err != nil {
+	if err := admin.MayAct(admin.RowDiscarded, r.Stored(), false); err != nil {
 		return err
 	}
 	if w.inPart(r) {
@@ -227,7 +227,7 @@ func (w *world) inPart(r *model.Row) bool {
 
 // reopenTwin reopens a discarded row.
 func (w *world) reopenTwin(r *model.Row) error {
-	if err := admin.MayAct(store.RowReopened, r.Stored(), false); err != nil {
+	if err := admin.MayAct(admin.RowReopened, r.Stored(), false); err != nil {
 		return err
 	}
 	s := w.store
@@ -261,13 +261,13 @@ func (w *world) endOver(r *model.Row) bool {
 	if !w.Plan.Twins || own && m.Outcome == store.Waiting {
 		return false
 	}
-	e, _ := sqlform.Over(marked, m.Form(), own, s.Others(r))
-	if e == 0 {
+	state, _ := sqlform.Over(marked, m.Form(), own, s.Others(r))
+	if state == "" {
 		s.TakeMarker(r)
 		return false
 	}
-	w.fault("a row that is over is ended by its claim", "%s, %s", r.Key.ID, e)
-	r.As = map[store.RowEvent]machine.As{store.RowCompleted: machine.AsApplied, store.RowParked: machine.AsParked, store.RowDiscarded: machine.AsDiscarded}[e]
+	w.fault("a row that is over is ended by its claim", "%s, %s", r.Key.ID, state)
+	r.As = map[store.RowState]machine.As{store.StateCompleted: machine.AsApplied, store.StateParked: machine.AsParked, store.StateDiscarded: machine.AsDiscarded}[state]
 	r.Token, r.Started, r.Changed, r.ByHand = 0, 0, w.now, false
 	r.Revision++
 	w.checkOwners(r.Key.ID)

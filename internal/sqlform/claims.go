@@ -80,11 +80,10 @@ func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text stri
 
 // EndingOf converts e to the JSON argument of statements.
 func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
-	next, _ := store.StateInProgress.After(e.Event)
-	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
+	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(e.State), Outcome: int64(e.State.Outcome()),
 		After: e.After.Milliseconds(), Reason: Plain(string(e.Reason)), Error: c.RowError(e.Number, e.Error), Call: int64(e.Call)}
 	switch {
-	case e.Event != store.RowReleased:
+	case !e.Released():
 		a.Taken = -1
 	case e.Began:
 		a.Taken = 1
@@ -92,7 +91,7 @@ func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	if e.Ran {
 		a.Ran = 1
 	}
-	if e.Event == store.RowBlocked {
+	if e.State == store.StateBlocked {
 		a.Stream, a.Place = hex.EncodeToString(e.Version.Stream), e.Version.Number
 	}
 	return a
@@ -129,7 +128,7 @@ func StepsArgument(c Crypt, endings []store.ClaimEnding) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			all = append(all, stepsArg{e.Number, text, e.Event == store.RowStepped})
+			all = append(all, stepsArg{e.Number, text, e.Stepped})
 		}
 	}
 	if all == nil {

@@ -35,7 +35,7 @@ type Acted struct {
 // written the state of the row or the outcome of its marker.
 func (a Acted) Understood() (store.RowState, error) {
 	s, err := State(a.State, a.Inbox)
-	if _, known := store.KnownOutcome(a.Outcome); err == nil && !known {
+	if err == nil && !store.Outcome(a.Outcome).Known() {
 		err = NewerError(a.Outcome, a.Markers)
 	}
 	if err != nil {

@@ -71,25 +71,25 @@ func StoredTwins(all []Twin) []store.StoredRow {
 	return rows
 }
 
-// Over returns how a claimed row must end whose marker does not wait for the row, and why. Law 16 allows no other end.
-// A zero event means that no other row waits, and that the marker will belong to the claimed row.
-func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, string) {
+// Over returns the state in which a claimed row must end whose marker does not wait for the row, and why. Law 16
+// allows no other end. An empty state means that no other row waits, and that the row takes the marker.
+func Over(marked bool, m Marker, own bool, others []Twin) (store.RowState, string) {
 	switch {
 	case !marked:
-		return store.RowParked, "it was due but has no marker, so it is unknown whether its identity was processed"
+		return store.StateParked, "it was due but has no marker, so it is unknown whether its identity was processed"
 	case m.Outcome == int64(store.Applied) && own && !slices.ContainsFunc(others, tookEffect):
-		return store.RowCompleted, ""
+		return store.StateCompleted, ""
 	case m.Outcome == int64(store.Applied):
-		return store.RowDiscarded, "another content of this identity was applied, so this one was discarded without an effect"
+		return store.StateDiscarded, "another content of this identity was applied, so this one was discarded without an effect"
 	case m.Outcome != int64(store.Waiting):
-		return store.RowParked, "it was due, but the marker of its identity does not wait for it; retry or discard it"
+		return store.StateParked, "it was due, but the marker of its identity does not wait for it; retry or discard it"
 	}
 	for _, o := range others {
 		if m.has(o) && o.State.Outcome() == store.Waiting {
-			return store.RowParked, "another content of this identity waits and owns the marker; retry this row after the other has ended without an effect"
+			return store.StateParked, "another content of this identity waits and owns the marker; retry this row after the other has ended without an effect"
 		}
 	}
-	return 0, ""
+	return "", ""
 }
 
 // tookEffect reports whether a row was applied. An earlier release could apply a row although the marker
@@ -97,8 +97,8 @@ func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, strin
 func tookEffect(t Twin) bool { return t.State == store.StateCompleted }
 
 // OverReason returns the reason of a row that Over ends. An empty reason means that the row keeps its reason.
-func OverReason(e store.RowEvent) string {
-	if e == store.RowCompleted {
+func OverReason(state store.RowState) string {
+	if state == store.StateCompleted {
 		return ""
 	}
 	return string(semel.ReasonConflict)

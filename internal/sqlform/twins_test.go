@@ -11,11 +11,11 @@ func TestARowWhoseContentWasMarkedWhileAnotherTookEffect(t *testing.T) {
 	t.Run("law_16_is_not_completed", func(t *testing.T) {
 		applied := Marker{Outcome: int64(store.Applied), Version: 1, Sum: []byte{1}}
 		twin := Twin{Number: 2, State: store.StateCompleted, Conflict: true, Version: 1, Sum: []byte{2}}
-		if e, why := Over(true, applied, true, []Twin{twin}); e != store.RowDiscarded || why == "" {
+		if e, why := Over(true, applied, true, []Twin{twin}); e != store.StateDiscarded || why == "" {
 			t.Errorf("it is %s: %q, want discarded", e, why)
 		}
 		twin.State = store.StateDiscarded
-		if e, _ := Over(true, applied, true, []Twin{twin}); e != store.RowCompleted {
+		if e, _ := Over(true, applied, true, []Twin{twin}); e != store.StateCompleted {
 			t.Errorf("where no other took effect it is %s, want completed", e)
 		}
 	})
@@ -88,11 +88,11 @@ func TestAClaimedRowBesideAnotherThatWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		state store.RowState
 		sum   byte
-		want  store.RowEvent
+		want  store.RowState
 	}{
-		"law_16_is_parked_while_the_other_has_the_marker": {store.StateReceived, 2, store.RowParked},
-		"law_16_takes_the_marker_of_one_that_has_ended":   {store.StateDiscarded, 2, 0},
-		"law_16_takes_the_marker_that_no_other_row_has":   {store.StateReceived, 3, 0},
+		"law_16_is_parked_while_the_other_has_the_marker": {store.StateReceived, 2, store.StateParked},
+		"law_16_takes_the_marker_of_one_that_has_ended":   {store.StateDiscarded, 2, ""},
+		"law_16_takes_the_marker_that_no_other_row_has":   {store.StateReceived, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			twin.State, twin.Sum = c.state, []byte{c.sum}
@@ -109,19 +109,19 @@ func TestAClaimedRowWhoseMarkerDoesNotWait(t *testing.T) {
 		marked bool
 		marker Marker
 		own    bool
-		want   store.RowEvent
+		want   store.RowState
 	}{
-		"law_16_is_parked_where_there_is_no_marker":         {false, Marker{}, false, store.RowParked},
-		"law_16_is_discarded_where_another_content_applied": {true, applied, false, store.RowDiscarded},
-		"law_16_is_completed_where_its_own_content_applied": {true, applied, true, store.RowCompleted},
-		"law_16_is_parked_where_the_marker_says_parked":     {true, parked, true, store.RowParked},
+		"law_16_is_parked_where_there_is_no_marker":         {false, Marker{}, false, store.StateParked},
+		"law_16_is_discarded_where_another_content_applied": {true, applied, false, store.StateDiscarded},
+		"law_16_is_completed_where_its_own_content_applied": {true, applied, true, store.StateCompleted},
+		"law_16_is_parked_where_the_marker_says_parked":     {true, parked, true, store.StateParked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, why := Over(c.marked, c.marker, c.own, nil)
-			if got != c.want || why == "" != (c.want == store.RowCompleted) {
+			if got != c.want || why == "" != (c.want == store.StateCompleted) {
 				t.Errorf("it is %s (%s), want %s", got, why, c.want)
 			}
-			if reason := OverReason(got); reason == "" != (c.want == store.RowCompleted) {
+			if reason := OverReason(got); reason == "" != (c.want == store.StateCompleted) {
 				t.Errorf("its reason is %q", reason)
 			}
 		})

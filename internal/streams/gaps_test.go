@@ -15,24 +15,24 @@ func TestAClaimThatIsParkedForAGap(t *testing.T) {
 		b := streams.Of([]store.Mark{{ID: []byte("m"), As: store.Parked, Claim: claim, Version: versions.Position{Stream: []byte("a"), Number: 3, Start: 1, Asks: true}}})
 		b.All()[0].Last = last
 		b.Judge([]store.Verdict{{Kind: store.Fresh}})
-		e, moved := b.End(store.Ending{Claims: []store.ClaimEnding{{Claim: claim, Event: store.RowParked, Reason: reason, Error: "not in time"}}})
+		e, moved := b.End(store.Ending{Claims: []store.ClaimEnding{{Claim: claim, State: store.StateParked, Reason: reason, Error: "not in time"}}})
 		if len(moved) > 0 {
 			t.Errorf("%v moves", moved)
 		}
 		return e.Claims[0], b.Came()
 	}
 	t.Run("B9_trap_T55_is_released_if_its_predecessor_has_come_since", func(t *testing.T) {
-		if end, came := parks(semel.ReasonGap, 2); end.Event != store.RowReleased || end.Reason != "" || end.Error != "" || !came {
+		if end, came := parks(semel.ReasonGap, 2); end.State != store.StateReceived || end.Reason != "" || end.Error != "" || !came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})
 	t.Run("B9_trap_T55_is_parked_if_not", func(t *testing.T) {
-		if end, came := parks(semel.ReasonGap, 1); end.Event != store.RowParked || end.Reason != semel.ReasonGap || came {
+		if end, came := parks(semel.ReasonGap, 1); end.State != store.StateParked || end.Reason != semel.ReasonGap || came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})
 	t.Run("B9_one_that_is_parked_for_another_reason_stays_so", func(t *testing.T) {
-		if end, came := parks(semel.ReasonExhausted, 2); end.Event != store.RowParked || came {
+		if end, came := parks(semel.ReasonExhausted, 2); end.State != store.StateParked || came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})

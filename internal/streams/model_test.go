@@ -26,8 +26,8 @@ func draw(r *rand.Rand) (d drawn) {
 		switch {
 		case r.IntN(3) == 0:
 			m.Claim = store.Claim{Number: int64(i + 1), Token: 7}
-			event := []store.RowEvent{store.RowCompleted, store.RowDiscarded, store.RowFailed, store.RowBlocked, store.RowParked}[r.IntN(5)]
-			d.ending.Claims = append(d.ending.Claims, store.ClaimEnding{Claim: m.Claim, Mark: i, Event: event, Reason: semel.ReasonGap})
+			state := []store.RowState{store.StateCompleted, store.StateDiscarded, store.StateFailedRetryable, store.StateBlocked, store.StateParked}[r.IntN(5)]
+			d.ending.Claims = append(d.ending.Claims, store.ClaimEnding{Claim: m.Claim, Mark: i, State: state, Reason: semel.ReasonGap})
 		case r.IntN(4) == 0:
 			d.ending.Trim = append(d.ending.Trim, i)
 		case m.As == store.Waiting:
@@ -68,7 +68,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bo
 func (d *drawn) ends(i int) bool {
 	for _, c := range d.ending.Claims {
 		if c.Mark == i {
-			return c.Event == store.RowCompleted || c.Event == store.RowDiscarded
+			return c.State == store.StateCompleted || c.State == store.StateDiscarded
 		}
 	}
 	return d.marks[i].Claim.Token == 0 && !slices.Contains(d.ending.Trim, i)
@@ -125,9 +125,9 @@ func (d *drawn) holds(t *testing.T, before map[string]place) bool {
 		}
 	}
 	for i, c := range e.Claims {
-		if was := d.ending.Claims[i].Event; was == store.RowBlocked || was == store.RowParked {
-			if (c.Event == store.RowReleased) != due(c.Mark) {
-				t.Errorf("the claim of mark %d is %s", c.Mark, c.Event)
+		if was := d.ending.Claims[i].State; was == store.StateBlocked || was == store.StateParked {
+			if (c.State == store.StateReceived) != due(c.Mark) {
+				t.Errorf("the claim of mark %d is %s", c.Mark, c.State)
 			}
 		}
 	}

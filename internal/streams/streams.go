@@ -200,12 +200,12 @@ func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	}
 	for i := range e.Claims {
 		c := &e.Claims[i]
-		waits := c.Event == store.RowBlocked || c.Event == store.RowParked && c.Reason == semel.ReasonGap
+		waits := c.State == store.StateBlocked || c.State == store.StateParked && c.Reason == semel.ReasonGap
 		if waits && b.due(c.Mark) {
-			if c.Event == store.RowParked {
+			if c.State == store.StateParked {
 				c.Error = "" // the text says that an earlier version is missing
 			}
-			c.Event, c.After, c.Reason, b.came = store.RowReleased, 0, "", true
+			c.State, c.After, c.Reason, b.came = store.StateReceived, 0, "", true
 		}
 	}
 	var moved []*Stream
@@ -247,7 +247,7 @@ func (b *Batch) move(e store.Ending) {
 	}
 	for i := range e.Claims {
 		c := &e.Claims[i]
-		stays[c.Mark] = c.Event != store.RowCompleted && c.Event != store.RowDiscarded
+		stays[c.Mark] = c.State != store.StateCompleted && c.State != store.StateDiscarded
 	}
 	for i, s := range b.of {
 		if b.next[i] && !stays[i] && b.marks[i].Version.Number == s.now+1 {

@@ -37,7 +37,7 @@ func TestVersionsOfABatch(t *testing.T) {
 		marks  []store.Mark
 		want   []store.VerdictKind
 		trim   []int
-		claims map[int]store.RowEvent
+		claims map[int]store.RowState
 		moved  int64 // the new position of stream a, which was at 0
 	}{
 		"B4_each_counts_on_those_before_it": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 4, applied), version("a", 3, applied)},
@@ -55,18 +55,18 @@ func TestVersionsOfABatch(t *testing.T) {
 			want: []store.VerdictKind{fresh, fresh, fresh}, moved: 2},
 		"B9_what_waits_moves_nothing": {marks: []store.Mark{version("a", 1, waiting)}, want: []store.VerdictKind{fresh}, moved: 0},
 		"B9_a_claim_that_is_released_moves_nothing": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied)},
-			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowEvent{0: store.RowReleased, 1: store.RowCompleted}, moved: 0},
-		"B9_a_claim_that_does_not_end_moves_nothing": {marks: []store.Mark{version("a", 1, applied)}, want: []store.VerdictKind{fresh}, claims: map[int]store.RowEvent{}, moved: 0},
+			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowState{0: store.StateReceived, 1: store.StateCompleted}, moved: 0},
+		"B9_a_claim_that_does_not_end_moves_nothing": {marks: []store.Mark{version("a", 1, applied)}, want: []store.VerdictKind{fresh}, claims: map[int]store.RowState{}, moved: 0},
 		"B9_a_claim_that_is_completed_moves": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied)},
-			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowEvent{0: store.RowDiscarded, 1: store.RowCompleted}, moved: 2},
+			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowState{0: store.StateDiscarded, 1: store.StateCompleted}, moved: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := store.Ending{Trim: c.trim}
 			if c.claims != nil {
 				for i := range c.marks {
 					c.marks[i].Claim = store.Claim{Number: int64(i + 1), Token: 7}
-					if event, ends := c.claims[i]; ends {
-						e.Claims = append(e.Claims, store.ClaimEnding{Mark: i, Event: event})
+					if state, ends := c.claims[i]; ends {
+						e.Claims = append(e.Claims, store.ClaimEnding{Mark: i, State: state})
 					}
 				}
 			}

@@ -130,7 +130,8 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 
 // claimEnding returns how a claim ends with the commit of its batch.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.ClaimEnding {
-	return store.ClaimEnding{Claim: h.Claim(), Mark: f.mark[r.Entry], Event: inbox.ClaimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.Line() != nil, Call: h.Calls.Outcome(),
+	return store.ClaimEnding{Claim: h.Claim(), Mark: f.mark[r.Entry], State: inbox.EndState(r.As), Stepped: r.As == machine.AsStepped,
+		Version: f.Entries[r.Entry].Item.Handle.(*delivery.Delivery).VersionIn(0), After: r.After, Reason: r.Reason, Lined: h.Line() != nil, Call: h.Calls.Outcome(),
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 

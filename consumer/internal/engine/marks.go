@@ -88,7 +88,7 @@ func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 
 // markFormer returns the marker of an item's previous identity, or nil if the item has no previous identity. The slice
 // ids has enough capacity for the identity.
-func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
+func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.Mark, error) {
 	if it.Former == nil {
 		return nil, nil
 	}
@@ -98,7 +98,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	}
 	first := len(*ids)
 	*ids = append(*ids, it.Former.Identity...)
-	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: p.engine.config.StrictPrevious}, nil
+	return &store.Mark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: p.engine.config.StrictPrevious}, nil
 }
 
 // versionOf returns the version of a message for its marker, or the zero value if the message has no version.

@@ -21,12 +21,12 @@ func (b *Inbox) Reclaim(ctx context.Context, h *ClaimedRow, en *machine.Entry) (
 	if err == nil {
 		h.retaking = 0
 	}
-	switch wanted, _ := store.StateInProgress.After(ClaimEvent(en.As)); {
+	switch {
 	case err != nil:
 		return store.Verdict{}, err
 	case got[0].Taken:
 		return store.Verdict{}, nil
-	case got[0].State == wanted:
+	case got[0].State == EndState(en.As):
 		return store.Verdict{Kind: store.Seen, Was: en.As.Outcome(), Known: true}, nil
 	}
 	return store.Verdict{Kind: store.ClaimLost}, nil

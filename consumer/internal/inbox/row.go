@@ -45,29 +45,28 @@ func (h *ClaimedRow) Claim() store.Claim {
 // attempt, and the row is due again at the next start.
 func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	if h.halts != nil {
-		return store.ClaimEnding{Claim: h.Claim(), Event: store.RowFailed, Ran: true, Error: ErrorText(h.halts), Call: h.Calls.Outcome()}
+		return store.ClaimEnding{Claim: h.Claim(), State: store.StateFailedRetryable, Ran: true, Error: ErrorText(h.halts), Call: h.Calls.Outcome()}
 	}
-	return store.ClaimEnding{Claim: h.Claim(), Event: store.RowReleased, Began: h.Started, Call: h.Calls.Released()}
+	return store.ClaimEnding{Claim: h.Claim(), State: store.StateReceived, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// ClaimEvent returns the event that ends the claim of a message, if the message ends with the outcome in the parameter
-// as.
-func ClaimEvent(as machine.As) store.RowEvent {
+// EndState returns the state of the row after the claim of a message that ends as as.
+func EndState(as machine.As) store.RowState {
 	switch as {
 	case machine.AsWaiting:
-		return store.RowFailed
+		return store.StateFailedRetryable
 	case machine.AsBlocked:
-		return store.RowBlocked
+		return store.StateBlocked
 	case machine.AsParked, machine.AsOverdue:
-		return store.RowParked
+		return store.StateParked
 	case machine.AsDeadLettered:
-		return store.RowDeadLettered
+		return store.StateDeadLettered
 	case machine.AsDiscarded:
-		return store.RowDiscarded
+		return store.StateDiscarded
 	case machine.AsStepped:
-		return store.RowStepped
+		return store.StateReceived
 	}
-	return store.RowCompleted
+	return store.StateCompleted
 }
 
 // Line returns the name of the inbox queue in which the row waits, or nil if the row is in no queue.

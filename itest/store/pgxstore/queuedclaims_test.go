@@ -35,7 +35,7 @@ func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 		t.Fatalf("%d claims, %v", len(got), err)
 	}
 	marks[0].Claim, marks[0].As = got[0].Claim, store.Applied
-	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}}
+	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, State: store.StateCompleted, Ran: true}}}
 }
 
 // If handlers of a batch of claims queue statements, the store sends everything together with COMMIT. The batch needs

@@ -61,7 +61,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 // each marker by its identity.
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
-	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}
+	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, State: store.StateCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, State: store.StateCompleted}}
 	some := []any{sqlform.EndingsArgument(sqlform.Crypt{}, endings)}
 	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 	_, one := sqlform.ClosingClaims(sqlform.Crypt{}, statements, endings[:1])

@@ -58,10 +58,10 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 // A claim ends only if the marker still waits for its row. Without this check, a marker "applied" could be overwritten,
 // or a row could be completed a second time.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
-	for name, event := range map[string]store.RowEvent{
-		"a_failure_is_not_written": store.RowFailed,
-		"a_parking_is_not_written": store.RowParked,
-		"a_release_is_not_written": store.RowReleased,
+	for name, state := range map[string]store.RowState{
+		"a_failure_is_not_written": store.StateFailedRetryable,
+		"a_parking_is_not_written": store.StateParked,
+		"a_release_is_not_written": store.StateReceived,
 	} {
 		t.Run("law_16_"+name, func(t *testing.T) {
 			db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -74,7 +74,7 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 				t.Fatal(claimed, err)
 			}
 			exec(t, db, "update semel_markers set outcome = 1")
-			lost, err := s.End(t.Context(), []store.ClaimEnding{{Claim: claimed[0].Claim, Event: event}})
+			lost, err := s.End(t.Context(), []store.ClaimEnding{{Claim: claimed[0].Claim, State: state}})
 			if err != nil || len(lost) != 1 {
 				t.Errorf("lost %v, %v", lost, err)
 			}

@@ -170,7 +170,7 @@ func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	}
 	m.Claim = claims[0].Claim
 	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{m})
-	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowStepped, Ran: true, Error: "invalid input: " + hiddenWord, Steps: []store.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != store.Committed {
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, State: store.StateReceived, Stepped: true, Ran: true, Error: "invalid input: " + hiddenWord, Steps: []store.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 }

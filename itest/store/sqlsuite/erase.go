@@ -94,9 +94,9 @@ var traces = []struct {
 	}},
 	{"steps and errors of attempts", func(p *person, id string) {
 		p.put(p.mark(id, 1), store.Row{State: store.StateReceived, Message: p.message()})
-		p.work(id, store.ClaimEnding{Event: store.RowFailed, Ran: true, Error: "first " + p.word})
-		p.work(id, store.ClaimEnding{Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "one", Output: []byte("1" + p.word)}}})
-		p.work(id, store.ClaimEnding{Event: store.RowCompleted, Ran: true, Error: "last " + p.word, Steps: []store.StepDone{{Name: "one", Output: []byte("12" + p.word)}}})
+		p.work(id, store.ClaimEnding{State: store.StateFailedRetryable, Ran: true, Error: "first " + p.word})
+		p.work(id, store.ClaimEnding{State: store.StateReceived, Stepped: true, Ran: true, Steps: []store.StepDone{{Name: "one", Output: []byte("1" + p.word)}}})
+		p.work(id, store.ClaimEnding{State: store.StateCompleted, Ran: true, Error: "last " + p.word, Steps: []store.StepDone{{Name: "one", Output: []byte("12" + p.word)}}})
 	}},
 	{"a result", func(p *person, id string) {
 		m := p.mark(id, 1)

@@ -177,7 +177,7 @@ func (a Account[Tx]) rescued(t *testing.T) {
 		if v := Asked(t, a.Store, asks...); v[0].Kind != store.ClaimLost {
 			t.Errorf("the first is told %v", v[0])
 		}
-	} else if r := frozen.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: mine[0].Claim, Event: store.RowCompleted, Ran: true}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+	} else if r := frozen.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: mine[0].Claim, State: store.StateCompleted, Ran: true}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 		t.Errorf("the first is told %+v", r)
 	}
 	for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {

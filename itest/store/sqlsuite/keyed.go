@@ -198,7 +198,7 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	if v[0].Kind != store.Fresh {
 		t.Errorf("the claim of the row that waits is %+v", v[0])
 	}
-	if r := b.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Ran: true}}}); r.Outcome != store.Committed {
+	if r := b.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, State: store.StateCompleted, Ran: true}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 	m.Claim = store.Claim{}

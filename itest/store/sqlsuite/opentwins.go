@@ -34,7 +34,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 	for _, c := range claims {
 		n := int(c.Number - rows[0].Number)
 		marks[n].As, marks[n].Claim = store.Applied, c.Claim
-		endings[n] = store.ClaimEnding{Claim: c.Claim, Event: store.RowCompleted, Ran: true}
+		endings[n] = store.ClaimEnding{Claim: c.Claim, State: store.StateCompleted, Ran: true}
 	}
 	b, v := Begin[Tx](t, i.Store, store.TxOptions{}, marks)
 	b.Rollback(ctx)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/sqlstore/internal/database"
@@ -104,12 +103,12 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	return db.Exec(ctx, db.Days.SQL.RaiseLow, cutoff)
 }
 
-// Kept returns statistics of the existing partitions.
-func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.MarkerDays, err error) {
+// CountDays sets r.Days, which counts the existing partitions.
+func CountDays(ctx context.Context, d *database.Days, r *store.StoredRetention) error {
 	var first sql.NullInt64
-	err = d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
-	k.First = database.Moment(first)
-	return k, err
+	err := d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(r.Cutoff)).Scan(&r.Days.Kept, &first, &r.Days.Due)
+	r.Days.First = database.Moment(first)
+	return err
 }
 
 // The number of times that one call of Reap tries to drop locked partitions.

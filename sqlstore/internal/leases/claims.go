@@ -242,13 +242,12 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 		if r.Owns && r.Outcome == store.Waiting {
 			return nil
 		}
-		e, why := sqlform.Over(r.Marked, r.Marker, r.Owns, r.Others)
-		if over = e != 0; !over {
+		state, why := sqlform.Over(r.Marked, r.Marker, r.Owns, r.Others)
+		if over = state != ""; !over {
 			_, err := tx.ExecContext(ctx, db.SQL.MarkersWait, operators.ActedRows(r))
 			return err
 		}
-		next, _ := store.StateInProgress.After(e)
-		if err := operators.Set(ctx, tx, r, db.SQL.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
+		if err := operators.Set(ctx, tx, r, db.SQL.OverRow, string(state), sqlform.OverReason(state), why); err != nil || state == store.StateParked {
 			return err
 		}
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})

@@ -193,7 +193,7 @@ func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEn
 	}
 	text, err := sqlform.Steps(db.Crypt, a.N, e.Steps)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, db.SQL.ClaimSteps, a.N, text, e.Event == store.RowStepped)
+		_, err = tx.ExecContext(ctx, db.SQL.ClaimSteps, a.N, text, e.Stepped)
 	}
 	return true, err
 }

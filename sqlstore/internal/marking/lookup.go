@@ -67,8 +67,7 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 	case err != nil:
 		return admin.StoredMarker{}, false, db.Blameless("marker", err)
 	}
-	var known bool
-	if m.Outcome, known = store.KnownOutcome(outcome); !known {
+	if m.Outcome = store.Outcome(outcome); !m.Outcome.Known() {
 		return admin.StoredMarker{}, false, db.Blameless("marker", sqlform.NewerError(outcome, db.SQL.Markers))
 	}
 	m.At, m.Fingerprint = time.UnixMilli(at), db.Crypt.ReadPrint(sqlform.PrintOfID, id, version, sum)

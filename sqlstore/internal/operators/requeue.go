@@ -17,16 +17,16 @@ import (
 
 // Requeue implements admin.Requeuer.
 func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return again(ctx, s.db, "retry", store.RowRetried, a, rows)
+	return again(ctx, s.db, "retry", admin.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
 func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return again(ctx, s.db, "release", store.RowReleased, a, rows)
+	return again(ctx, s.db, "release", admin.RowReleased, a, rows)
 }
 
-// The function again schedules rows to run now.
-func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
+// again schedules rows to run now.
+func again(ctx context.Context, db *database.DB, verb string, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
 		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
 			return err
@@ -38,7 +38,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 			return err
 		}
 		return setGrouped(ctx, tx, rows, s.SQL.RequeueRows, func(r *actedRow) string {
-			next, _ := r.state.After(e)
+			next, _ := admin.After(r.state, e)
 			return string(next)
 		})
 	}
@@ -59,7 +59,7 @@ func (r *actedRow) stored() *store.StoredRow {
 // Reopen implements admin.Requeuer.
 func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	of := acting{verb: "reopen", act: a, rows: rows, change: reopen, judge: func(r *actedRow) error {
-		if err := admin.MayAct(store.RowReopened, r.stored(), r.due); err != nil {
+		if err := admin.MayAct(admin.RowReopened, r.stored(), r.due); err != nil {
 			return err
 		}
 		if err := r.mayRun(r.Others); err != nil {
@@ -149,7 +149,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 
 // Suppress implements admin.Requeuer.
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
+	judge := func(r *actedRow) error { return admin.MayAct(admin.RowSuppressed, r.stored(), r.due) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
 		if err := setAll(ctx, tx, rows, s.SQL.SuppressRows, string(reasonname.Suppressed)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevi
 
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	judge := func(r *actedRow) error { return admin.MayAct(store.RowDiscarded, r.stored(), r.due) }
+	judge := func(r *actedRow) error { return admin.MayAct(admin.RowDiscarded, r.stored(), r.due) }
 	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: discard}
 	return of.carry(ctx, s.db)
 }

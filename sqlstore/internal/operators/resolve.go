@@ -26,7 +26,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		return of.none(err)
 	}
 	of.judge = func(r *actedRow) error {
-		if err := admin.MayAct(store.RowResolved, r.stored(), r.due); err != nil {
+		if err := admin.MayAct(admin.RowResolved, r.stored(), r.due); err != nil {
 			return err
 		}
 		if found == admin.ResolvedDone {

@@ -118,7 +118,7 @@ func measure(ctx context.Context, s *database.DB, r *store.StoredRetention) erro
 		return err
 	}
 	if s.Days != nil {
-		if r.Days, err = daily.Kept(ctx, s.Days, r.Cutoff); err != nil {
+		if err = daily.CountDays(ctx, s.Days, r); err != nil {
 			return err
 		}
 	}

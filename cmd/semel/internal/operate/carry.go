@@ -258,7 +258,7 @@ func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 // requeue retries rows or ends their claims.
 func (b Box) requeue(ctx context.Context, verb admin.Verb, act store.Act, rows []store.StoredRow) []error {
 	errs := make([]error, len(rows))
-	for _, e := range []store.RowEvent{store.RowRetried, store.RowReleased} {
+	for _, e := range []admin.RowEvent{admin.RowRetried, admin.RowReleased} {
 		var seen []store.RowRevision
 		var places []int
 		for k, r := range rows {
@@ -267,7 +267,7 @@ func (b Box) requeue(ctx context.Context, verb admin.Verb, act store.Act, rows [
 			}
 		}
 		do := b.Requeuer.Requeue
-		if e == store.RowReleased {
+		if e == admin.RowReleased {
 			do = b.Requeuer.Release
 		}
 		if len(seen) == 0 {

@@ -269,7 +269,7 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 			f := parked(2)
 			f.rows[0].State, f.rows[1].State = store.StateReceived, store.StateReceived
 			f.rows[1].DueAt = time.Now().Add(24 * time.Hour)
-			f.answers = map[int64]error{1: admin.MayAct(store.RowRetried, &f.rows[0], true)}
+			f.answers = map[int64]error{1: admin.MayAct(admin.RowRetried, &f.rows[0], true)}
 			var got []string
 			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: admin.Retry, DryRun: dry, Filter: store.RowFilter{Numbers: []int64{1, 2}}}) {
 				if err != nil {

@@ -175,7 +175,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{Command{"consumers", "resume", name}.because()}}
-	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
+	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > timing.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer does not seem to run, or has stopped: it last reported progress at %s.", moment(f.Progress)),
 			f.run(name)}
 	}
@@ -294,7 +294,7 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
+	if admin.MayAct(admin.RowReopened, r, false) == nil && r.Reason != reasonname.Stale {
 		a.Do, never = []Command{change("messages reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {

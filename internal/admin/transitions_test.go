@@ -1,6 +1,10 @@
-package store
+package admin
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/semel-go/semel/store"
+)
 
 // byPerson has the events that an operator can cause; workers cause the others.
 var byPerson = map[RowEvent]bool{RowDiscarded: true, RowReleased: true, RowRetried: true}
@@ -10,7 +14,7 @@ func TestEveryStateCanBeLeft(t *testing.T) {
 		for state, after := range transitions {
 			worker, person, again := false, false, false
 			for event, next := range after {
-				if event == RowClaimed && next == StateInProgress {
+				if event == RowClaimed && next == store.StateInProgress {
 					worker = true
 				}
 				person = person || byPerson[event]
@@ -19,14 +23,14 @@ func TestEveryStateCanBeLeft(t *testing.T) {
 					t.Errorf("%s in %s leads to %q", event, state, next)
 				}
 			}
-			ends := state == StateCompleted || state == StateDiscarded
-			if worker != (state.Outcome() == Waiting) || person == ends || ends != (len(after) == 0 || again) || again != ends || again && len(after) > 1 {
+			ends := state == store.StateCompleted || state == store.StateDiscarded
+			if worker != (state.Outcome() == store.Waiting) || person == ends || ends != (len(after) == 0 || again) || again != ends || again && len(after) > 1 {
 				t.Errorf("%s is left by a worker: %t, by a person: %t", state, worker, person)
 			}
 		}
 	})
 	t.Run("D4_every_state_is_reached", func(t *testing.T) {
-		reached := map[RowState]bool{StateReceived: true} // this state is reached when a message is received
+		reached := map[store.RowState]bool{store.StateReceived: true} // this state is reached when a message is received
 		for range transitions {
 			for state, after := range transitions {
 				for _, next := range after {
@@ -42,14 +46,21 @@ func TestEveryStateCanBeLeft(t *testing.T) {
 		if len(transitions) != len(reached) {
 			t.Errorf("%v", reached)
 		}
+		for _, shown := range States() {
+			for _, state := range shown.Stored() {
+				if !reached[state] {
+					t.Errorf("%s is not in the table", state)
+				}
+			}
+		}
 	})
 	t.Run("trap_127_an_event_is_of_this_table_or_does_not_happen", func(t *testing.T) {
-		for _, state := range append([]RowState{"FUTURE", "", "FAILED_TERMINAL"}, StateCompleted, StateDiscarded) {
+		for _, state := range append([]store.RowState{"FUTURE", "", "FAILED_TERMINAL"}, store.StateCompleted, store.StateDiscarded) {
 			for event := RowEvent(0); event <= rowEvents+1; event++ {
-				if state == StateCompleted && event == RowEmitted || state == StateDiscarded && event == RowReopened {
+				if state == store.StateCompleted && event == RowEmitted || state == store.StateDiscarded && event == RowReopened {
 					continue
 				}
-				if next, legal := state.After(event); legal || next != "" {
+				if next, legal := After(state, event); legal || next != "" {
 					t.Errorf("%s in %q leads to %q", event, state, next)
 				}
 			}
